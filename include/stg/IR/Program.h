@@ -1,0 +1,366 @@
+//===- Program.h - the IR ---------------------------------------------------===//
+// A Program is a straight line of *units*. A unit names a *body* and binds what the body takes from outside: values of
+// earlier units or the program's inputs, weights, states. A body is a flat SSA list of ops in topological order.
+// Layers with equal graphs are one body, so every pass costs O(bodies), never O(layers); what is as long as the layers
+// (`units`) holds ids only, nothing per op.
+//
+// Ownership of weights and states: a body declares slots. An *owned* slot gives each unit of that body a weight of its
+// own (named unit path + slot path); a slot that is not owned is bound by the unit to a weight of the program or to an
+// owned slot of another unit (tied and shared weights are one weight named by several units). A Weight or State op
+// reads a slot.
+//
+// Ids are indices. There are no pointers between ops and no hash-ordered iteration.
+//===----------------------------------------------------------------------===//
+#ifndef STG_IR_PROGRAM_H
+#define STG_IR_PROGRAM_H
+
+#include "stg/IR/Mesh.h"
+#include "stg/IR/Types.h"
+#include "stg/Support/Interner.h"
+#include "stg/Support/SourceManager.h"
+#include <memory>
+#include <variant>
+#include <vector>
+
+namespace stg {
+
+using OpId = Id<struct OpTag>;
+using ValueId = Id<struct ValueTag>;
+using BodyId = Id<struct BodyTag>;
+using UnitId = Id<struct UnitTag>;
+using WeightId = Id<struct WeightTag>;
+using StateId = Id<struct StateTag>;
+using InputId = Id<struct InputTag>;
+
+/// What the IR guarantees now (architecture.md 3). Later levels join with the passes that reach them.
+enum class Level : uint8_t { Elaborated, Typed };
+llvm::StringRef spelling(Level level);
+
+enum class Mode : uint8_t { Forward, Train, Prefill, Decode };
+llvm::StringRef spelling(Mode mode);
+
+enum class OpKind : uint8_t {
+#define OP(kind, ...) kind,
+#include "stg/IR/Ops.def"
+};
+llvm::StringRef mnemonic(OpKind kind);
+/// Ops.def's column: what the op means.
+llvm::StringRef meaning(OpKind kind);
+
+enum class MapFn : uint8_t {
+#define FN(name, ...) name,
+#include "stg/IR/MapFns.def"
+};
+llvm::StringRef spelling(MapFn fn);
+std::optional<MapFn> mapFnFrom(llvm::StringRef text);
+/// Number of operands; 0: two or more.
+unsigned arity(MapFn fn);
+/// FLOPs per element of the result (n-ary functions: per operand beyond the first).
+unsigned flopsPerElement(MapFn fn);
+
+enum class ReduceFn : uint8_t { Sum, Max, Min, Prod };
+llvm::StringRef spelling(ReduceFn fn);
+
+/// What an op is for. A forward program has only the first.
+enum class Part : uint8_t { Forward };
+llvm::StringRef spelling(Part part);
+
+/// How a factor of a user op behaves when a mesh axis lands on it (language.md 5.7).
+enum class FactorKind : uint8_t { Map, Sum, Max, Whole, Stream, Halo, Chain, Carry };
+llvm::StringRef spelling(FactorKind kind);
+std::optional<FactorKind> factorKindFrom(llvm::StringRef text);
+
+struct MaskValue {
+  MaskKind kind = MaskKind::Full;
+  llvm::SmallVector<DimExpr, 1> parameters;
+  bool operator==(const MaskValue &) const = default;
+};
+
+/// A static argument of a call as the interpreter and the printer need it.
+using StaticArg = std::variant<DimExpr, double, bool, std::string, MaskValue>;
+
+//===----------------------------------------------------------------------===//
+// Fields of op kinds
+//===----------------------------------------------------------------------===//
+
+/// Input, Weight, State, Update: the slot of the body. Results of the first three have the slot's type.
+struct SlotFields {
+  uint32_t slot = 0;
+  bool operator==(const SlotFields &) const = default;
+};
+/// A 0-dim value: a floating-point number, or a size (`value` null then).
+struct ConstantFields {
+  double number = 0;
+  DimExpr value;
+  ElementType element = ElementType::F32;
+  bool operator==(const ConstantFields &) const = default;
+};
+struct IotaFields {
+  Dim dim;
+  DimExpr start;
+  ElementType element = ElementType::F32;
+  bool operator==(const IotaFields &) const = default;
+};
+/// Result dims: union of the operands' dims in order of first appearance, minus `reduced`.
+struct ContractFields {
+  llvm::SmallVector<NameId, 2> reduced;
+  ElementType element = ElementType::BF16;
+  bool operator==(const ContractFields &) const = default;
+};
+/// Result dims: those of the operand that has all.
+struct MapFields {
+  MapFn fn = MapFn::Add;
+  ElementType element = ElementType::BF16;
+  bool operator==(const MapFields &) const = default;
+};
+struct ReduceFields {
+  ReduceFn fn = ReduceFn::Sum;
+  llvm::SmallVector<NameId, 2> reduced;
+  ElementType element = ElementType::BF16;
+  bool operator==(const ReduceFields &) const = default;
+};
+struct StopFields {
+  bool operator==(const StopFields &) const = default;
+};
+struct DropoutFields {
+  double probability = 0;
+  uint32_t stream = 0; ///< tells this dropout from others of the body
+  bool operator==(const DropoutFields &) const = default;
+};
+/// `query` and `key` are dims of the operand.
+struct MaskedFields {
+  MaskValue mask;
+  NameId query, key;
+  bool operator==(const MaskedFields &) const = default;
+};
+/// `from` dims become `to` dims; the sizes multiply out. One-to-one is a rename, one-to-many a split, many-to-one a
+/// merge. The result has the `to` dims in the place of the first `from` dim; merged dims need not be adjacent.
+struct ViewItem {
+  llvm::SmallVector<NameId, 2> from;
+  llvm::SmallVector<Dim, 2> to;
+  bool factored = false; ///< a declared `factor`: a layout passes through it
+  bool operator==(const ViewItem &) const = default;
+};
+/// With `order` given, also (or only) a new storage order: all dims of the result by name.
+struct ViewFields {
+  llvm::SmallVector<ViewItem, 2> items;
+  llvm::SmallVector<NameId, 6> order;
+  bool operator==(const ViewFields &) const = default;
+};
+struct ConcatFields {
+  Dim dim; ///< of the result
+  ElementType element = ElementType::BF16;
+  bool operator==(const ConcatFields &) const = default;
+};
+struct AtFields {
+  NameId dim;
+  DimExpr index;
+  bool operator==(const AtFields &) const = default;
+};
+struct SliceFields {
+  NameId from;
+  Dim to;
+  DimExpr start;
+  bool operator==(const SliceFields &) const = default;
+};
+/// Operands: data, index (i32). Dims that both have align; `dim` of the data is replaced by the index's other dims.
+struct GatherFields {
+  NameId dim;
+  bool operator==(const GatherFields &) const = default;
+};
+/// Operands: data, index. `replaced` dims of the data vanish into `dim`, which comes last unless some dim is replaced:
+/// then in the place of the first.
+struct ScatterFields {
+  Dim dim;
+  llvm::SmallVector<NameId, 2> replaced;
+  ElementType element = ElementType::BF16;
+  bool operator==(const ScatterFields &) const = default;
+};
+/// Operands: state, addition. Result: the state's type.
+struct AppendFields {
+  NameId from, into; ///< S of the addition, T of the state
+  bool operator==(const AppendFields &) const = default;
+};
+struct Factor {
+  NameId name; ///< the op's own name, `b`
+  Dim dim;     ///< the caller's dim that it is
+  FactorKind kind = FactorKind::Map;
+  llvm::SmallVector<StaticArg, 2> args; ///< of halo, chain, stream (names as strings), carry
+  std::optional<uint32_t> along;        ///< index of the factor it follows (halo, carry)
+  bool operator==(const Factor &) const = default;
+};
+/// A call of a user `op`. Self-contained: factors, costs and saves are those of this call, sizes bound.
+struct CallFields {
+  NameId callee;
+  std::vector<Factor> factors;
+  std::vector<llvm::SmallVector<uint32_t, 6>> operandFactors; ///< per operand: factors of its dims, in order
+  std::vector<llvm::SmallVector<uint32_t, 6>> resultFactors;
+  std::vector<ElementType> resultElements;
+  std::vector<std::pair<NameId, StaticArg>> statics;
+  DimExpr flops; ///< contraction FLOPs
+  DimExpr other; ///< FLOPs that are no model contraction
+  DimExpr bytes; ///< null: inputs + outputs
+  BodyId define; ///< reference meaning: input slots are the operands, outputs the results; invalid if none
+  bool operator==(const CallFields &) const = default;
+};
+
+using OpFields = std::variant<SlotFields, ConstantFields, IotaFields, ContractFields, MapFields, ReduceFields, StopFields,
+                              DropoutFields, MaskedFields, ViewFields, ConcatFields, AtFields, SliceFields, GatherFields,
+                              ScatterFields, AppendFields, CallFields>;
+
+struct Op {
+  OpKind kind = OpKind::Constant;
+  Part part = Part::Forward;
+  llvm::SmallVector<ValueId, 4> operands;
+  llvm::SmallVector<ValueId, 2> results;
+  OpFields fields;
+  /// Ops of one statement have one number: what is neither a contraction nor a call fuses into one kernel.
+  uint32_t kernel = 0;
+  SourceRange where;
+
+  template <class T> const T &get() const { return std::get<T>(fields); }
+  template <class T> T &get() { return std::get<T>(fields); }
+};
+
+struct Value {
+  /// Set from level Typed on; before that on leaves only.
+  std::optional<TensorType> type;
+  OpId def;
+  uint32_t result = 0; ///< which result of `def`
+  NameId name;         ///< path inside the unit, `attn.q`; unique in the body
+};
+
+/// What a body takes from outside through Input ops.
+struct InputSlot {
+  NameId name;
+  TensorType type;
+};
+/// A weight that a body reads.
+struct WeightSlot {
+  NameId name; ///< owned: path inside the unit
+  TensorType type;
+  bool owned = true;
+  SourceRange where;
+};
+struct StateSlot {
+  NameId name;
+  TensorType type;
+  bool owned = true;
+  SourceRange where;
+};
+struct BodyOutput {
+  NameId name;
+  ValueId value;
+};
+
+/// A flat SSA graph. Order of `ops` is a topological order and the order of the source.
+struct Body {
+  NameId name;
+  std::vector<Op> ops;
+  std::vector<Value> values;
+  std::vector<InputSlot> inputs;
+  std::vector<WeightSlot> weights;
+  std::vector<StateSlot> states;
+  std::vector<BodyOutput> outputs;
+  /// Scalars (f32, no dims) that this unit adds to the step's loss.
+  std::vector<ValueId> losses;
+
+  const Op &op(OpId id) const { return ops[id.index]; }
+  const Value &value(ValueId id) const { return values[id.index]; }
+};
+
+/// Output `output` of an earlier unit.
+struct UnitValue {
+  UnitId unit;
+  uint32_t output = 0;
+  bool operator==(const UnitValue &) const = default;
+};
+/// Owned slot `slot` of another unit.
+struct UnitSlot {
+  UnitId unit;
+  uint32_t slot = 0;
+  bool operator==(const UnitSlot &) const = default;
+};
+using InputBinding = std::variant<InputId, UnitValue>;
+using WeightBinding = std::variant<WeightId, UnitSlot>;
+using StateBinding = std::variant<StateId, UnitSlot>;
+
+struct Unit {
+  BodyId body;
+  NameId path;    ///< `blocks`, `first`, `policy.blocks`
+  int64_t index;  ///< iteration of the repeat, or -1
+  llvm::SmallVector<InputBinding, 2> inputs;   ///< one per input slot
+  llvm::SmallVector<WeightBinding, 2> weights; ///< one per slot that is not owned, in slot order
+  llvm::SmallVector<StateBinding, 2> states;
+};
+
+struct ProgramInput {
+  NameId name;
+  TensorType type;
+  SourceRange where;
+};
+struct ProgramWeight {
+  NameId name;
+  TensorType type;
+  SourceRange where;
+};
+struct ProgramState {
+  NameId name;
+  TensorType type;
+  SourceRange where;
+};
+/// `factor H = (KV, R)`: what a rule on H means.
+struct Factoring {
+  NameId whole;
+  llvm::SmallVector<NameId, 2> parts;
+  bool operator==(const Factoring &) const = default;
+};
+/// A size parameter of the model and its value.
+struct SizeParameter {
+  NameId name;
+  DimExpr symbol;
+};
+struct ProgramOutput {
+  NameId name;
+  UnitValue value;
+};
+
+/// Interned names and sizes of a program; shared by what is made from it.
+struct IRContext {
+  Interner<NameId> names;
+  DimContext dims;
+  NameId name(llvm::StringRef text) { return names.intern(text); }
+  llvm::StringRef text(NameId id) const { return names.text(id); }
+};
+
+struct Program {
+  explicit Program(std::shared_ptr<IRContext> context) : context(std::move(context)) {}
+
+  std::shared_ptr<IRContext> context;
+  Level level = Level::Elaborated;
+  Mode mode = Mode::Forward;
+  NameId name;
+  Mesh mesh;
+  std::vector<SizeParameter> sizes;
+  std::vector<Factoring> factorings; ///< distinct, in order of first appearance
+  std::vector<ProgramInput> inputs;
+  std::vector<ProgramWeight> weights;
+  std::vector<ProgramState> states;
+  /// Bodies that units name, and the define blocks of calls.
+  std::vector<Body> bodies;
+  std::vector<Unit> units;
+  std::vector<ProgramOutput> outputs;
+
+  const Body &body(BodyId id) const { return bodies[id.index]; }
+  const Body &body(const Unit &unit) const { return bodies[unit.body.index]; }
+  llvm::StringRef text(NameId id) const { return context->text(id); }
+  /// `blocks[3]`, `first`.
+  std::string unitPath(const Unit &unit) const;
+};
+
+/// `bf16[B, S, F = 4*D]`: a size is printed unless it is the size parameter of the dim's name.
+std::string toString(const TensorType &type, const IRContext &context);
+
+} // namespace stg
+
+#endif
