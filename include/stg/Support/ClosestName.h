@@ -1,0 +1,16 @@
+//===- ClosestName.h - "did you mean" for misspelt names ------------------===//
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+
+namespace stg {
+
+/// The candidate most likely meant by `name`: the first one with the smallest edit distance, at most 2 and at most a
+/// third of the length of `name`. A candidate that differs in case only is always near enough, whatever its length.
+/// `name` itself is not proposed.
+std::optional<llvm::StringRef> closestName(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> candidates);
+
+} // namespace stg

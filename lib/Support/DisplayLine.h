@@ -1,0 +1,22 @@
+//===- DisplayLine.h - a source line as a terminal shows it ---------------===//
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stg {
+
+/// A source line made fit for a terminal: tabs expanded, control characters replaced (they could move the cursor).
+struct DisplayLine {
+  std::string text;
+  /// Terminal column (from 0) of every byte of the source line, and of its end. All bytes of a character have the
+  /// column of its first.
+  std::vector<uint32_t> columns;
+};
+
+DisplayLine displayLine(llvm::StringRef line);
+
+} // namespace stg
