@@ -327,7 +327,7 @@ struct ProgramOutput {
 
 /// Interned names and sizes of a program; shared by what is made from it.
 struct IRContext {
-  Interner<NameId> names;
+  Interner names;
   DimContext dims;
   NameId name(llvm::StringRef text) { return names.intern(text); }
   llvm::StringRef text(NameId id) const { return names.text(id); }

@@ -3,7 +3,7 @@
 #define STG_IR_TYPES_H
 
 #include "stg/IR/DimExpr.h"
-#include "stg/Support/Ids.h"
+#include "stg/Support/Interner.h"
 #include "llvm/ADT/SmallVector.h"
 #include <optional>
 #include <string>
@@ -11,7 +11,7 @@
 namespace stg {
 
 /// An interned name (dim, value, path): equal ids are equal texts.
-using NameId = Id<struct NameTag>;
+using NameId = Symbol;
 
 enum class ElementType : uint8_t { F32, BF16, F16, F8E4M3, F8E5M2, F4E2M1, I32, I8, U8, Bool };
 llvm::StringRef spelling(ElementType type);
