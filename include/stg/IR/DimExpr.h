@@ -73,6 +73,7 @@ public:
 
 private:
   friend class DimContext;
+  friend struct detail::DimNode;
   explicit DimExpr(const detail::DimNode *node) : node_(node) {}
   const detail::DimNode *node_ = nullptr;
 };
@@ -103,7 +104,7 @@ public:
   DimExpr symbol(llvm::StringRef name, std::optional<int64_t> value);
   /// Folds to a constant when all arguments are constants.
   DimExpr apply(DimFn fn, llvm::ArrayRef<DimExpr> args);
-  /// Number of (query, key) pairs that `mask` leaves, for s queries and t keys; a leaf unless constant.
+  /// Number of (query, key) pairs that `mask` leaves, for s queries and t keys; a leaf unless constant. `full` is s*t.
   DimExpr pairs(MaskKind mask, llvm::ArrayRef<DimExpr> parameters, DimExpr s, DimExpr t);
   /// Reads what str() prints. Symbols must have been declared (symbol()) before. Nothing on a syntax error.
   std::optional<DimExpr> parse(llvm::StringRef text);
@@ -126,6 +127,9 @@ private:
 std::optional<Int128> countPairs(MaskKind mask, llvm::ArrayRef<int64_t> parameters, int64_t s, int64_t t);
 /// Whether key position `key` is visible to query `query` (both from 0, the query's position counted in the keys).
 bool attends(MaskKind mask, llvm::ArrayRef<int64_t> parameters, int64_t query, int64_t key);
+/// The position among the keys of the `index`-th of s queries: t - s + index, but for Requests behind the request's own
+/// past; -1 for a query beyond the last request.
+int64_t queryPosition(MaskKind mask, llvm::ArrayRef<int64_t> parameters, int64_t index, int64_t s, int64_t t);
 
 } // namespace stg
 

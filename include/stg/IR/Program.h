@@ -35,15 +35,18 @@ using InputId = Id<struct InputTag>;
 /// What the IR guarantees now (architecture.md 3). Later levels join with the passes that reach them.
 enum class Level : uint8_t { Elaborated, Typed };
 llvm::StringRef spelling(Level level);
+std::optional<Level> levelFrom(llvm::StringRef text);
 
 enum class Mode : uint8_t { Forward, Train, Prefill, Decode };
 llvm::StringRef spelling(Mode mode);
+std::optional<Mode> modeFrom(llvm::StringRef text);
 
 enum class OpKind : uint8_t {
 #define OP(kind, ...) kind,
 #include "stg/IR/Ops.def"
 };
 llvm::StringRef mnemonic(OpKind kind);
+std::optional<OpKind> opKindFrom(llvm::StringRef text);
 /// Ops.def's column: what the op means.
 llvm::StringRef meaning(OpKind kind);
 
@@ -53,6 +56,8 @@ enum class MapFn : uint8_t {
 };
 llvm::StringRef spelling(MapFn fn);
 std::optional<MapFn> mapFnFrom(llvm::StringRef text);
+/// MapFns.def's column: what the function computes.
+llvm::StringRef meaning(MapFn fn);
 /// Number of operands; 0: two or more.
 unsigned arity(MapFn fn);
 /// FLOPs per element of the result (n-ary functions: per operand beyond the first).
@@ -60,10 +65,12 @@ unsigned flopsPerElement(MapFn fn);
 
 enum class ReduceFn : uint8_t { Sum, Max, Min, Prod };
 llvm::StringRef spelling(ReduceFn fn);
+std::optional<ReduceFn> reduceFnFrom(llvm::StringRef text);
 
 /// What an op is for. A forward program has only the first.
 enum class Part : uint8_t { Forward };
 llvm::StringRef spelling(Part part);
+std::optional<Part> partFrom(llvm::StringRef text);
 
 /// How a factor of a user op behaves when a mesh axis lands on it (language.md 5.7).
 enum class FactorKind : uint8_t { Map, Sum, Max, Whole, Stream, Halo, Chain, Carry };
@@ -360,6 +367,12 @@ struct Program {
 
 /// `bf16[B, S, F = 4*D]`: a size is printed unless it is the size parameter of the dim's name.
 std::string toString(const TensorType &type, const IRContext &context);
+/// `F = 4*D`, or `F` where the size is the size parameter of that name.
+std::string toString(const Dim &dim, const IRContext &context);
+/// Product of the sizes, in elements.
+DimExpr elementCount(const TensorType &type, DimContext &dims);
+/// Elements times bits / 8: a fraction where 4-bit elements are odd in number.
+DimExpr byteCount(const TensorType &type, DimContext &dims);
 
 } // namespace stg
 
