@@ -1,0 +1,39 @@
+"""How lit runs the tests below test/: shell lines after `RUN:`, checked by FileCheck.
+
+The tools of the build come first in PATH (stgc, stg-opt, stg-et), then FileCheck, not, count and split-file of LLVM.
+"""
+import os
+
+import lit.formats
+
+source_root = os.path.dirname(os.path.abspath(__file__))
+
+if not hasattr(config, "stg_tools_dir"):
+    # lit was pointed at the sources: the build's site file knows the tools; it loads this file again.
+    preset = lit_config.params.get("preset", "dev")
+    site = os.path.join(os.path.dirname(source_root), "build", preset, "test", "lit.site.cfg.py")
+    if not os.path.exists(site):
+        lit_config.fatal("no build of preset '%s': run cmake --preset %s first" % (preset, preset))
+    lit_config.load_config(config, site)
+else:
+    config.name = "stg"
+    config.suffixes = [".stg", ".stgir", ".test"]
+    config.excludes = ["Inputs"]
+    config.test_format = lit.formats.ShTest(execute_external=False)
+    config.test_source_root = source_root
+    config.test_exec_root = os.path.join(config.stg_build_dir, "test-out")
+
+    config.environment["PATH"] = os.pathsep.join(
+        [config.stg_tools_dir, config.llvm_tools_dir, os.environ.get("PATH", "/usr/bin:/bin")])
+    config.environment["FILECHECK_OPTS"] = "-enable-var-scope --allow-unused-prefixes=false --dump-input-filter=error"
+    config.environment["LC_ALL"] = "C.UTF-8"
+    config.environment["NO_COLOR"] = "1"
+    for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
+        if name in os.environ:
+            config.environment[name] = os.environ[name]
+
+    root = os.path.dirname(source_root)
+    config.substitutions.append(("%examples", os.path.join(root, "examples")))
+    config.substitutions.append(("%stdlib", os.path.join(root, "stdlib")))
+    config.substitutions.append(("%python", config.python))
+    config.substitutions.append(("%scripts", os.path.join(root, "scripts")))
