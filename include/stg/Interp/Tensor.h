@@ -1,0 +1,105 @@
+//===- Tensor.h - small dense tensors with named dims ----------------------===//
+// Values of the reference interpreter. Every number is a double, whatever the element type: what is compared is the
+// mathematics of a program, not its rounding. Integer and bool tensors hold whole numbers. Storage is row-major in the
+// order of `dims`; dims are found by name, never by position.
+//===----------------------------------------------------------------------===//
+#ifndef STG_INTERP_TENSOR_H
+#define STG_INTERP_TENSOR_H
+
+#include "stg/IR/Types.h"
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace stg::interp {
+
+/// Why a program cannot be run on these inputs: a size without a value, an index out of range, a tensor of the wrong
+/// shape, a call without a reference. The interpreter adds which value it was about.
+class InterpFault : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A dim whose size is known.
+struct TensorDim {
+  NameId name;
+  int64_t size = 1;
+  bool operator==(const TensorDim &) const = default;
+};
+using TensorDims = llvm::SmallVector<TensorDim, 6>;
+
+/// Positions along some dims. Tensors ignore the ones that they don't have, so one Index addresses several tensors.
+class Index {
+public:
+  Index() = default;
+  Index(std::initializer_list<std::pair<NameId, int64_t>> entries) : entries_(entries) {}
+  /// Position along `name`, to be assigned; 0 when new.
+  int64_t &operator[](NameId name);
+  const int64_t *find(NameId name) const;
+
+private:
+  llvm::SmallVector<std::pair<NameId, int64_t>, 8> entries_;
+};
+
+struct Tensor {
+  ElementType element = ElementType::F32;
+  TensorDims dims;
+  std::vector<double> data;
+
+  /// A tensor of these dims with `value` everywhere.
+  static Tensor filled(ElementType element, llvm::ArrayRef<TensorDim> dims, double value = 0);
+  static Tensor scalar(double value, ElementType element = ElementType::F32) { return filled(element, {}, value); }
+
+  const TensorDim *find(NameId name) const;
+  bool has(NameId name) const { return find(name) != nullptr; }
+  /// Throws InterpFault if the tensor has no such dim.
+  int64_t sizeOf(NameId name) const;
+  /// Distance in `data` of neighbours along `name`; 0 if the tensor is the same along it (has no such dim).
+  int64_t stride(NameId name) const;
+
+  /// The element at `index`, which must have every dim of the tensor within its size.
+  double &at(const Index &index) { return data[offset(index)]; }
+  double at(const Index &index) const { return data[offset(index)]; }
+  size_t offset(const Index &index) const;
+};
+
+/// Product of the sizes.
+int64_t elementCount(llvm::ArrayRef<TensorDim> dims);
+/// The dims of `first`, then those of `second` that `first` lacks. Throws InterpFault if a shared one differs in size.
+TensorDims unionOf(llvm::ArrayRef<TensorDim> first, llvm::ArrayRef<TensorDim> second);
+/// `dims` without `name`.
+TensorDims without(llvm::ArrayRef<TensorDim> dims, NameId name);
+
+/// Visits every index of `dims` in row-major order and keeps the offset into each of `tensors`, aligned by name. Once
+/// for no dims, never if a size is 0.
+class AlignedWalk {
+public:
+  AlignedWalk(llvm::ArrayRef<TensorDim> dims, llvm::ArrayRef<const Tensor *> tensors);
+
+  bool done() const { return done_; }
+  void next();
+  /// Position along the dim that stands at `dim` of the list.
+  int64_t position(size_t dim) const { return position_[dim]; }
+  /// Offset into the data of `tensors[tensor]`.
+  size_t offset(size_t tensor) const { return static_cast<size_t>(offset_[tensor]); }
+  Index index() const;
+
+private:
+  TensorDims dims_;
+  llvm::SmallVector<int64_t, 6> position_;
+  llvm::SmallVector<int64_t, 4> offset_;
+  std::vector<llvm::SmallVector<int64_t, 6>> strides_; ///< per tensor and dim
+  bool done_ = false;
+};
+
+/// The same numbers stored in another order of dims. `order` has every dim of `tensor` once.
+Tensor permuted(const Tensor &tensor, llvm::ArrayRef<NameId> order);
+/// The same numbers, dim i called `names[i]`.
+Tensor renamed(Tensor tensor, llvm::ArrayRef<NameId> names);
+/// Largest |a - b| over all elements, aligned by name; infinity if the dims differ or one of the two is not a number.
+/// Equal infinities do not differ.
+double largestDifference(const Tensor &a, const Tensor &b);
+
+} // namespace stg::interp
+
+#endif

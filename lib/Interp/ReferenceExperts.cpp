@@ -1,0 +1,144 @@
+//===- ReferenceExperts.cpp - tables, routing, orthogonalisation ----------===//
+#include "ReferenceTable.h"
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace stg::interp {
+
+std::vector<Tensor> lookup(const ReferenceCall &call) {
+  return {gather(call.operand(1), call.operand(0), call.dim("v"))};
+}
+
+std::vector<Tensor> pick(const ReferenceCall &call) {
+  return {gather(call.operand(0), call.operand(1), call.dim("v"))};
+}
+
+std::vector<Tensor> bag(const ReferenceCall &call) {
+  Tensor rows = gather(call.operand(1), call.operand(0), call.dim("m"));
+  return {reduce(ReduceFn::Sum, rows, {call.dim("p")}, rows.element)};
+}
+
+std::vector<Tensor> topk(const ReferenceCall &call) {
+  const Tensor &score = call.operand(0);
+  NameId e = call.dim("e"), k = call.dim("k");
+  int64_t experts = score.sizeOf(e), wanted = call.size("k");
+  auto groups = static_cast<int64_t>(call.number("groups", 1));
+  auto topGroups = static_cast<int64_t>(call.number("top_groups", static_cast<double>(groups)));
+  if (groups < 1 || experts % groups != 0)
+    throw InterpFault("topk: " + std::to_string(experts) + " experts are no " + std::to_string(groups) + " groups");
+  int64_t groupSize = experts / groups;
+  if (wanted > std::min(topGroups, groups) * groupSize)
+    throw InterpFault("topk: fewer candidates than choices");
+  Tensor choice = call.emptyResult(0), p = call.emptyResult(1);
+  for (AlignedWalk walk(without(score.dims, e), {}); !walk.done(); walk.next()) {
+    Index at = walk.index();
+    std::vector<double> scores;
+    for (int64_t i = 0; i < experts; ++i) {
+      at[e] = i;
+      scores.push_back(score.at(at));
+    }
+    auto best = [&](int64_t group) {
+      auto first = scores.begin() + group * groupSize;
+      return *std::max_element(first, first + groupSize);
+    };
+    std::vector<int64_t> groupOrder(static_cast<size_t>(groups));
+    std::iota(groupOrder.begin(), groupOrder.end(), 0);
+    std::stable_sort(groupOrder.begin(), groupOrder.end(), [&](int64_t x, int64_t y) { return best(x) > best(y); });
+    groupOrder.resize(static_cast<size_t>(std::min(topGroups, groups)));
+    std::vector<int64_t> candidates;
+    for (int64_t i = 0; i < experts; ++i)
+      if (llvm::is_contained(groupOrder, i / groupSize))
+        candidates.push_back(i);
+    std::stable_sort(candidates.begin(), candidates.end(), [&](int64_t x, int64_t y) {
+      return scores[static_cast<size_t>(x)] > scores[static_cast<size_t>(y)];
+    });
+    for (int64_t i = 0; i < wanted; ++i) {
+      at[k] = i;
+      int64_t expert = candidates[static_cast<size_t>(i)];
+      choice.at(at) = static_cast<double>(expert);
+      p.at(at) = scores[static_cast<size_t>(expert)];
+    }
+  }
+  return {std::move(choice), std::move(p)};
+}
+
+namespace {
+
+/// Calls `visit(at)` with `at` on the token, the choice, its expert and its slot, for every choice that gets one.
+template <class Visit>
+void forEachSlot(const ReferenceCall &call, const Tensor &choice, int64_t experts, int64_t slots, Visit visit) {
+  NameId k = call.dim("k"), e = call.dim("e"), c = call.dim("c");
+  // Token-major, choices innermost, however the operand is stored.
+  TensorDims order = without(choice.dims, k);
+  order.push_back({k, choice.sizeOf(k)});
+  std::vector<int64_t> used(static_cast<size_t>(experts), 0);
+  for (AlignedWalk walk(order, {&choice}); !walk.done(); walk.next()) {
+    auto expert = static_cast<int64_t>(choice.data[walk.offset(0)]);
+    if (expert < 0 || expert >= experts)
+      throw InterpFault("expert " + std::to_string(expert) + " of " + std::to_string(experts));
+    int64_t slot = used[static_cast<size_t>(expert)]++;
+    if (slot >= slots)
+      continue;
+    Index at = walk.index();
+    at[e] = expert;
+    at[c] = slot;
+    visit(at);
+  }
+}
+
+const Tensor *probabilities(const ReferenceCall &call) { return call.findOperand(2, {"k"}, {"d", "e", "c"}); }
+
+} // namespace
+
+std::vector<Tensor> dispatch(const ReferenceCall &call) {
+  const Tensor &x = call.operand(0);
+  const Tensor *p = probabilities(call);
+  NameId d = call.dim("d");
+  Tensor xe = call.emptyResult(0);
+  forEachSlot(call, call.operand(1), call.size("e"), call.size("c"), [&](Index at) {
+    for (int64_t i = 0; i < x.sizeOf(d); ++i) {
+      at[d] = i;
+      xe.at(at) = x.at(at) * (p ? p->at(at) : 1);
+    }
+  });
+  return {std::move(xe)};
+}
+
+std::vector<Tensor> combine(const ReferenceCall &call) {
+  const Tensor &ye = call.operand(0);
+  const Tensor *p = probabilities(call);
+  NameId d = call.dim("d");
+  Tensor y = call.emptyResult(0);
+  forEachSlot(call, call.operand(1), ye.sizeOf(call.dim("e")), ye.sizeOf(call.dim("c")), [&](Index at) {
+    for (int64_t i = 0; i < ye.sizeOf(d); ++i) {
+      at[d] = i;
+      y.at(at) += ye.at(at) * (p ? p->at(at) : 1);
+    }
+  });
+  return {std::move(y)};
+}
+
+std::vector<Tensor> newtonSchulz(const ReferenceCall &call) {
+  constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
+  NameId i = call.dim("i"), j = call.dim("j"), other = call.dim("newton_schulz.i");
+  Tensor x = permuted(call.operand(0), {i, j});
+  double square = 0;
+  for (double value : x.data)
+    square += value * value;
+  for (double &value : x.data)
+    value /= std::sqrt(square) + 1e-7;
+  auto steps = static_cast<int64_t>(call.number("steps", 5));
+  for (int64_t step = 0; step < steps; ++step) {
+    // X <- a X + (b A + c A A) X with A = X X^T.
+    Tensor xt = renamed(x, {other, j});
+    Tensor gram = contract({x, xt}, {j}, x.element);
+    Tensor product = contract({gram, xt}, {other}, x.element);
+    Tensor twice = contract({gram, renamed(product, {other, j})}, {other}, x.element);
+    for (size_t n = 0; n < x.data.size(); ++n)
+      x.data[n] = kA * x.data[n] + kB * product.data[n] + kC * twice.data[n];
+  }
+  return {std::move(x)};
+}
+
+} // namespace stg::interp

@@ -1,0 +1,161 @@
+//===- References.cpp - calls seen from inside, and the table -------------===//
+#include "stg/Interp/References.h"
+#include "ReferenceTable.h"
+
+namespace stg::interp {
+
+int64_t sizeOf(DimExpr size) {
+  std::optional<int64_t> value = size ? size.size() : std::nullopt;
+  if (!value)
+    throw InterpFault("the size `" + (size ? size.str() : std::string("?")) + "` has no value");
+  return *value;
+}
+
+Visibility visibilityOf(const MaskValue &mask) {
+  Visibility visibility{mask.kind, {}};
+  for (DimExpr parameter : mask.parameters)
+    visibility.parameters.push_back(sizeOf(parameter));
+  return visibility;
+}
+
+ReferenceCall::ReferenceCall(const CallFields &call, IRContext &context, std::vector<std::optional<Tensor>> operands)
+    : call_(call), context_(context), operands_(std::move(operands)) {}
+
+int64_t ReferenceCall::size(llvm::StringRef factor) const {
+  for (const Factor &own : call_.factors)
+    if (context_.text(own.name) == factor)
+      return sizeOf(own.dim.size);
+  throw InterpFault("the call has no factor `" + factor.str() + "`");
+}
+
+const Tensor &ReferenceCall::operand(size_t position) const {
+  if (position >= operands_.size() || !operands_[position])
+    throw InterpFault("the call lacks operand " + std::to_string(position));
+  return *operands_[position];
+}
+
+const Tensor *ReferenceCall::findOperand(size_t start, llvm::ArrayRef<llvm::StringRef> with,
+                                         llvm::ArrayRef<llvm::StringRef> lacking) const {
+  for (size_t i = start; i < operands_.size(); ++i) {
+    if (!operands_[i])
+      continue;
+    auto has = [&](llvm::StringRef factor) { return operands_[i]->has(dim(factor)); };
+    if (llvm::all_of(with, has) && llvm::none_of(lacking, has))
+      return &*operands_[i];
+  }
+  return nullptr;
+}
+
+Tensor ReferenceCall::emptyResult(size_t position, double value) const {
+  TensorDims dims;
+  for (uint32_t factor : call_.resultFactors[position])
+    dims.push_back({call_.factors[factor].name, sizeOf(call_.factors[factor].dim.size)});
+  return Tensor::filled(call_.resultElements[position], dims, value);
+}
+
+const StaticArg *ReferenceCall::findStatic(llvm::StringRef name) const {
+  for (const auto &[own, value] : call_.statics)
+    if (context_.text(own) == name)
+      return &value;
+  return nullptr;
+}
+
+double ReferenceCall::number(llvm::StringRef name, double fallback) const {
+  const StaticArg *arg = findStatic(name);
+  if (!arg)
+    return fallback;
+  if (const double *number = std::get_if<double>(arg))
+    return *number;
+  if (const DimExpr *size = std::get_if<DimExpr>(arg))
+    if (std::optional<Rational> value = size->rational())
+      return value->toDouble();
+  // `softcap = none` and the like.
+  if (std::holds_alternative<std::string>(*arg))
+    return fallback;
+  throw InterpFault("`" + name.str() + "` is no number");
+}
+
+bool ReferenceCall::flag(llvm::StringRef name, bool fallback) const {
+  const StaticArg *arg = findStatic(name);
+  if (!arg)
+    return fallback;
+  if (const bool *value = std::get_if<bool>(arg))
+    return *value;
+  throw InterpFault("`" + name.str() + "` is neither true nor false");
+}
+
+Visibility ReferenceCall::mask(llvm::StringRef name, MaskKind fallback) const {
+  const StaticArg *arg = findStatic(name);
+  if (!arg)
+    return {fallback, {}};
+  if (const MaskValue *mask = std::get_if<MaskValue>(arg))
+    return visibilityOf(*mask);
+  throw InterpFault("`" + name.str() + "` is no mask");
+}
+
+Tensor toFactors(const CallFields &call, size_t position, const Tensor &operand) {
+  TensorDims dims;
+  llvm::SmallVector<NameId, 6> names;
+  Tensor result = operand;
+  for (uint32_t index : call.operandFactors[position]) {
+    const Factor &factor = call.factors[index];
+    int64_t size = sizeOf(factor.dim.size);
+    if (const TensorDim *own = operand.find(factor.dim.name)) {
+      if (own->size != size)
+        throw InterpFault("operand " + std::to_string(position) + " of the call has " + std::to_string(own->size) +
+                          " positions where a factor has " + std::to_string(size));
+    } else if (size == 1) {
+      // A dim that the signature lets be absent.
+      result.dims.push_back({factor.dim.name, 1});
+    } else {
+      throw InterpFault("operand " + std::to_string(position) + " of the call lacks the dim of a factor");
+    }
+    dims.push_back({factor.dim.name, size});
+    names.push_back(factor.name);
+  }
+  llvm::SmallVector<NameId, 6> order;
+  for (const TensorDim &dim : dims)
+    order.push_back(dim.name);
+  return renamed(permuted(result, order), names);
+}
+
+Tensor fromFactors(const CallFields &call, size_t position, const Tensor &result) {
+  llvm::SmallVector<NameId, 6> order, names;
+  for (uint32_t index : call.resultFactors[position]) {
+    const Factor &factor = call.factors[index];
+    order.push_back(factor.name);
+    names.push_back(factor.dim.name);
+    if (result.sizeOf(factor.name) != sizeOf(factor.dim.size))
+      throw InterpFault("result " + std::to_string(position) + " of the call has the wrong size");
+  }
+  Tensor outside = renamed(permuted(result, order), names);
+  outside.element = call.resultElements[position];
+  return outside;
+}
+
+llvm::ArrayRef<Reference> references() {
+  static const std::vector<Reference> kReferences = {
+      {"attend", attend, {}},
+      {"rotary", rotary, {}},
+      {"lookup", lookup, {{0, "v"}}},
+      {"pick", pick, {{1, "v"}}},
+      {"bag", bag, {{0, "m"}}},
+      {"conv1d", conv1d, {}},
+      {"selective_scan", selectiveScan, {}},
+      {"ssd", stateSpaceDual, {}},
+      {"topk", topk, {}},
+      {"dispatch", dispatch, {{1, "e"}}},
+      {"combine", combine, {{1, "e"}}},
+      {"newton_schulz", newtonSchulz, {}},
+  };
+  return kReferences;
+}
+
+const Reference *findReference(llvm::StringRef op) {
+  for (const Reference &reference : references())
+    if (reference.op == op)
+      return &reference;
+  return nullptr;
+}
+
+} // namespace stg::interp
