@@ -1,0 +1,158 @@
+//===- RecoveringStrategy.cpp - where parsing goes on after a slip --------===//
+// Lists in braces are loops over (line | NL | ';'). `sync` runs before each turn of such a loop: what cannot begin a line
+// is reported there and skipped, so the loop itself never fails. Errors within a line unwind to its rule, which skips to
+// the end of the line, over braces that the line opened. Brackets.h has balanced all brackets before, so skipping cannot
+// run out of a block.
+//===----------------------------------------------------------------------===//
+#include "RecoveringStrategy.h"
+#include "SyntaxSlips.h"
+
+namespace stg {
+
+namespace {
+
+using P = antlr::StgParser;
+
+/// Rules that stand on a line of their own.
+bool isLineRule(size_t rule) {
+  switch (rule) {
+  case P::RuleStmt:
+  case P::RuleOpItem:
+  case P::RulePlanItem:
+  case P::RulePipeItem:
+  case P::RuleWorkItem:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/// Rules that are a list of lines.
+bool isListRule(size_t rule) {
+  switch (rule) {
+  case P::RuleFile:
+  case P::RuleBlock:
+  case P::RuleOpBlock:
+  case P::RulePlanBlock:
+  case P::RulePipeBlock:
+  case P::RuleWorkBlock:
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool endsLine(size_t token) {
+  return token == P::NL || token == P::SEMI || token == P::RBRACE || token == antlr4::Token::EOF;
+}
+
+bool beginsDeclaration(antlr4::Parser *parser, size_t token) {
+  const antlr4::atn::ATN &atn = parser->getATN();
+  return atn.nextTokens(atn.ruleToStartState[P::RuleItem]).contains(token);
+}
+
+/// Braces opened and not closed between the start of the rule and the current token.
+int openBraces(antlr4::Parser *parser, const antlr4::ParserRuleContext *ctx) {
+  antlr4::TokenStream *tokens = parser->getTokenStream();
+  int open = 0;
+  for (size_t i = ctx->start->getTokenIndex(); i < tokens->index(); ++i) {
+    size_t type = tokens->get(i)->getType();
+    open += type == P::LBRACE ? 1 : type == P::RBRACE ? -1 : 0;
+  }
+  return open;
+}
+
+} // namespace
+
+bool RecoveringStrategy::isSilent(const antlr4::Token *token) const {
+  uint32_t at = std::min<uint32_t>(token->getStartIndex(), text_.size());
+  return silent_.contains(diags_.sources().lineOf(file_, at));
+}
+
+void RecoveringStrategy::reportError(antlr4::Parser *parser, const antlr4::RecognitionException &error) {
+  if (inErrorRecoveryMode(parser))
+    return;
+  beginErrorCondition(parser);
+  if (!isSilent(error.getOffendingToken()))
+    reportSlip(Slip{file_, text_, *parser, *error.getOffendingToken(), error.getExpectedTokens()}, diags_);
+}
+
+antlr4::Token *RecoveringStrategy::recoverInline(antlr4::Parser *parser) {
+  throw antlr4::InputMismatchException(parser);
+}
+
+void RecoveringStrategy::recover(antlr4::Parser *parser, std::exception_ptr error) {
+  antlr4::ParserRuleContext *ctx = parser->getContext();
+  size_t rule = ctx->getRuleIndex();
+  if (isLineRule(rule))
+    skipLine(parser, openBraces(parser, ctx));
+  else if (rule == P::RuleItem || rule == P::RuleEdition)
+    skipDeclaration(parser, openBraces(parser, ctx));
+  else if (rule == P::RuleFile || rule == P::RuleLoneExpr || rule == P::RuleLoneSel)
+    while (parser->getCurrentToken()->getType() != antlr4::Token::EOF)
+      parser->consume();
+  else
+    std::rethrow_exception(error);
+  endErrorCondition(parser);
+}
+
+void RecoveringStrategy::skipLine(antlr4::Parser *parser, int open) {
+  while (true) {
+    size_t type = parser->getCurrentToken()->getType();
+    if (type == antlr4::Token::EOF || (open <= 0 && endsLine(type)))
+      return;
+    open += type == P::LBRACE ? 1 : type == P::RBRACE ? -1 : 0;
+    parser->consume();
+  }
+}
+
+void RecoveringStrategy::skipDeclaration(antlr4::Parser *parser, int open) {
+  while (true) {
+    antlr4::Token *token = parser->getCurrentToken();
+    size_t type = token->getType();
+    if (type == antlr4::Token::EOF)
+      return;
+    if (type == P::NL && open <= 0) {
+      // What is indented belongs to what was skipped.
+      antlr4::Token *next = parser->getTokenStream()->LT(2);
+      size_t start = next->getStartIndex();
+      if (next->getType() == antlr4::Token::EOF ||
+          (beginsDeclaration(parser, next->getType()) && start > 0 && text_[start - 1] == '\n'))
+        return;
+    }
+    open += type == P::LBRACE ? 1 : type == P::RBRACE ? -1 : 0;
+    parser->consume();
+  }
+}
+
+void RecoveringStrategy::sync(antlr4::Parser *parser) {
+  antlr4::ParserRuleContext *ctx = parser->getContext();
+  size_t rule = ctx->getRuleIndex();
+  if (!isListRule(rule))
+    return;
+  bool isFile = rule == P::RuleFile;
+  while (true) {
+    antlr4::Token *token = parser->getCurrentToken();
+    size_t type = token->getType();
+    if (type == antlr4::Token::EOF || type == P::NL || (!isFile && (type == P::SEMI || type == P::RBRACE)))
+      return;
+    const antlr4::atn::ATN &atn = parser->getATN();
+    antlr4::misc::IntervalSet expected = atn.nextTokens(atn.states[parser->getState()]);
+    antlr4::Token *before = parser->getTokenStream()->LT(-1);
+    bool atLineStart = !before || before->getType() == P::NL || before->getType() == P::SEMI ||
+                       (!isFile && before->getType() == P::LBRACE);
+    if (atLineStart && expected.contains(type))
+      return;
+    if (!isSilent(token))
+      reportSlip(Slip{file_, text_, *parser, *token, std::move(expected), /*afterLine=*/!atLineStart}, diags_);
+    if (isFile)
+      skipDeclaration(parser, 0);
+    else
+      skipLine(parser, 0);
+    // Nothing of that line is heard of again.
+    if (parser->getCurrentToken() == token)
+      parser->consume();
+  }
+}
+
+} // namespace stg
