@@ -1,5 +1,6 @@
 //===- DisplayLine.h - a source line as a terminal shows it ---------------===//
-#pragma once
+#ifndef STG_LIB_SUPPORT_DISPLAYLINE_H
+#define STG_LIB_SUPPORT_DISPLAYLINE_H
 
 #include "llvm/ADT/StringRef.h"
 
@@ -20,3 +21,5 @@ struct DisplayLine {
 DisplayLine displayLine(llvm::StringRef line);
 
 } // namespace stg
+
+#endif

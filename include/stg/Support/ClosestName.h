@@ -1,5 +1,6 @@
 //===- ClosestName.h - "did you mean" for misspelt names ------------------===//
-#pragma once
+#ifndef STG_SUPPORT_CLOSESTNAME_H
+#define STG_SUPPORT_CLOSESTNAME_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -14,3 +15,5 @@ namespace stg {
 std::optional<llvm::StringRef> closestName(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> candidates);
 
 } // namespace stg
+
+#endif

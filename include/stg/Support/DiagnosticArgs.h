@@ -1,5 +1,6 @@
 //===- DiagnosticArgs.h - what stands in for {argument} in a message ------===//
-#pragma once
+#ifndef STG_SUPPORT_DIAGNOSTICARGS_H
+#define STG_SUPPORT_DIAGNOSTICARGS_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/Twine.h"
@@ -62,3 +63,5 @@ using Path = Rendered<struct PathKind>;
 using Text = Rendered<struct TextKind>;
 
 } // namespace stg::diagarg
+
+#endif

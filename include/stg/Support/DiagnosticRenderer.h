@@ -1,5 +1,6 @@
 //===- DiagnosticRenderer.h - diagnostics as text and as JSON -------------===//
-#pragma once
+#ifndef STG_SUPPORT_DIAGNOSTICRENDERER_H
+#define STG_SUPPORT_DIAGNOSTICRENDERER_H
 
 #include "stg/Support/Diagnostics.h"
 
@@ -31,3 +32,5 @@ void printDiagnostics(const Diagnostics &diags, llvm::raw_ostream &os, const Tex
 void printDiagnosticsJson(const Diagnostics &diags, llvm::raw_ostream &os);
 
 } // namespace stg
+
+#endif

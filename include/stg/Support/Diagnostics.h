@@ -8,7 +8,8 @@
 //
 // Printing is DiagnosticRenderer.h's.
 //===----------------------------------------------------------------------===//
-#pragma once
+#ifndef STG_SUPPORT_DIAGNOSTICS_H
+#define STG_SUPPORT_DIAGNOSTICS_H
 
 #include "stg/Support/DiagnosticArgs.h"
 #include "stg/Support/ExitStatus.h"
@@ -232,3 +233,5 @@ constexpr TextFault findTextFault(std::string_view text, std::initializer_list<s
 } // namespace detail
 
 } // namespace stg
+
+#endif

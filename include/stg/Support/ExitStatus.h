@@ -1,5 +1,6 @@
 //===- ExitStatus.h - what the tools return to the shell ------------------===//
-#pragma once
+#ifndef STG_SUPPORT_EXITSTATUS_H
+#define STG_SUPPORT_EXITSTATUS_H
 
 namespace stg {
 
@@ -17,3 +18,5 @@ enum class ExitStatus {
 };
 
 } // namespace stg
+
+#endif

@@ -8,7 +8,8 @@
 // `@+N`/`@-N` lines away, `@N` that line, `@*` anywhere in the file or without a place. The text is a part of the
 // message; the code is its code. Every message must be announced and every announced one must come, exactly once.
 //===----------------------------------------------------------------------===//
-#pragma once
+#ifndef STG_SUPPORT_EXPECTEDDIAGNOSTICS_H
+#define STG_SUPPORT_EXPECTEDDIAGNOSTICS_H
 
 #include "stg/Support/Diagnostics.h"
 
@@ -21,3 +22,5 @@ namespace stg {
 bool matchExpectedDiagnostics(const Diagnostics &diags, llvm::raw_ostream &os);
 
 } // namespace stg
+
+#endif

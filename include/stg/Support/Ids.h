@@ -1,5 +1,6 @@
 //===- Ids.h - distinct 32-bit ids that index vectors ---------------------===//
-#pragma once
+#ifndef STG_SUPPORT_IDS_H
+#define STG_SUPPORT_IDS_H
 
 #include "llvm/ADT/DenseMapInfo.h"
 
@@ -40,3 +41,5 @@ template <class Tag> struct DenseMapInfo<stg::Id<Tag>> {
 };
 
 } // namespace llvm
+
+#endif

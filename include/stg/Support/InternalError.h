@@ -1,5 +1,6 @@
 //===- InternalError.h - faults of the compiler itself --------------------===//
-#pragma once
+#ifndef STG_SUPPORT_INTERNALERROR_H
+#define STG_SUPPORT_INTERNALERROR_H
 
 #include "stg/Support/ExitStatus.h"
 
@@ -46,3 +47,5 @@ private:
 ExitStatus reportInternalError(const InternalError &error, llvm::raw_ostream &os);
 
 } // namespace stg
+
+#endif

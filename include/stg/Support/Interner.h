@@ -1,5 +1,6 @@
 //===- Interner.h - one id per distinct string ----------------------------===//
-#pragma once
+#ifndef STG_SUPPORT_INTERNER_H
+#define STG_SUPPORT_INTERNER_H
 
 #include "stg/Support/Ids.h"
 
@@ -44,3 +45,5 @@ private:
 };
 
 } // namespace stg
+
+#endif

@@ -1,5 +1,6 @@
 //===- SourceManager.h - source files, offsets, lines and columns ---------===//
-#pragma once
+#ifndef STG_SUPPORT_SOURCEMANAGER_H
+#define STG_SUPPORT_SOURCEMANAGER_H
 
 #include "stg/Support/Ids.h"
 
@@ -102,3 +103,5 @@ private:
 std::optional<size_t> firstInvalidUtf8(llvm::StringRef text);
 
 } // namespace stg
+
+#endif
