@@ -16,6 +16,10 @@ if(STG_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
   target_compile_definitions(stg_options INTERFACE STG_SANITIZE=1)
 endif()
+if(STG_FUZZ)
+  # Coverage of the code under test; only the fuzz targets themselves link libFuzzer's main.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 
 # stg_library(Name DEPENDS Other...): lib/Name/*.cpp as target stgName. A folder without sources yet is header-only.
 function(stg_library name)
