@@ -70,6 +70,51 @@ std::optional<MapFn> mapFnFrom(llvm::StringRef text) {
   return std::nullopt;
 }
 
+OpFields defaultFields(OpKind kind) {
+  switch (kind) {
+  case OpKind::Input:
+  case OpKind::Weight:
+  case OpKind::State:
+  case OpKind::Update:
+    return SlotFields();
+  case OpKind::Constant:
+    return ConstantFields();
+  case OpKind::Iota:
+    return IotaFields();
+  case OpKind::Contract:
+    return ContractFields();
+  case OpKind::Map:
+    return MapFields();
+  case OpKind::Reduce:
+    return ReduceFields();
+  case OpKind::Stop:
+    return StopFields();
+  case OpKind::Dropout:
+    return DropoutFields();
+  case OpKind::Masked:
+    return MaskedFields();
+  case OpKind::View:
+    return ViewFields();
+  case OpKind::Concat:
+    return ConcatFields();
+  case OpKind::At:
+    return AtFields();
+  case OpKind::Slice:
+    return SliceFields();
+  case OpKind::Gather:
+    return GatherFields();
+  case OpKind::Scatter:
+    return ScatterFields();
+  case OpKind::Append:
+    return AppendFields();
+  case OpKind::Call:
+    return CallFields();
+  }
+  return SlotFields();
+}
+
+bool fieldsMatchKind(const Op &op) { return op.fields.index() == defaultFields(op.kind).index(); }
+
 std::string Program::unitPath(const Unit &unit) const {
   std::string path = text(unit.path).str();
   if (unit.index >= 0)

@@ -35,8 +35,8 @@ struct Rational {
 enum class DimFn : uint8_t { Ceil, Floor, FloorDiv, Mod, Min, Max, Quotient, Pairs };
 
 /// Which (query, key) positions attend to each other. With s queries and t >= s keys the queries are the last s
-/// positions of t. Parameters: Window, Chunk, Prefix take n; Documents the lengths of the documents (causal inside each);
-/// Requests a pair (queries, past) per request, laid out one after the other; Full and Causal none.
+/// positions of t. Parameters: Window, Chunk, Prefix take n; Documents the lengths of the documents (causal inside
+/// each); Requests a pair (queries, past) per request, laid out one after the other; Full and Causal none.
 enum class MaskKind : uint8_t { Full, Causal, Window, Chunk, Prefix, Documents, Requests };
 llvm::StringRef spelling(MaskKind kind);
 std::optional<MaskKind> maskKindFrom(llvm::StringRef text);

@@ -211,9 +211,9 @@ struct CallFields {
   bool operator==(const CallFields &) const = default;
 };
 
-using OpFields = std::variant<SlotFields, ConstantFields, IotaFields, ContractFields, MapFields, ReduceFields, StopFields,
-                              DropoutFields, MaskedFields, ViewFields, ConcatFields, AtFields, SliceFields, GatherFields,
-                              ScatterFields, AppendFields, CallFields>;
+using OpFields = std::variant<SlotFields, ConstantFields, IotaFields, ContractFields, MapFields, ReduceFields,
+                              StopFields, DropoutFields, MaskedFields, ViewFields, ConcatFields, AtFields, SliceFields,
+                              GatherFields, ScatterFields, AppendFields, CallFields>;
 
 struct Op {
   OpKind kind = OpKind::Constant;
@@ -228,6 +228,11 @@ struct Op {
   template <class T> const T &get() const { return std::get<T>(fields); }
   template <class T> T &get() { return std::get<T>(fields); }
 };
+
+/// Whether `op.fields` is the alternative of its kind.
+bool fieldsMatchKind(const Op &op);
+/// Fields of a kind with all values at their defaults.
+OpFields defaultFields(OpKind kind);
 
 struct Value {
   /// Set from level Typed on; before that on leaves only.
@@ -294,8 +299,8 @@ using StateBinding = std::variant<StateId, UnitSlot>;
 
 struct Unit {
   BodyId body;
-  NameId path;    ///< `blocks`, `first`, `policy.blocks`
-  int64_t index;  ///< iteration of the repeat, or -1
+  NameId path;                                 ///< `blocks`, `first`, `policy.blocks`
+  int64_t index;                               ///< iteration of the repeat, or -1
   llvm::SmallVector<InputBinding, 2> inputs;   ///< one per input slot
   llvm::SmallVector<WeightBinding, 2> weights; ///< one per slot that is not owned, in slot order
   llvm::SmallVector<StateBinding, 2> states;
