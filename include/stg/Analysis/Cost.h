@@ -1,0 +1,37 @@
+//===- Cost.h - FLOPs of ops, bodies and programs ---------------------------===//
+// Formulas follow the op's structure (language.md P5): a multiply-add is 2 FLOPs, sizes are global. Contraction FLOPs
+// are what model FLOPs utilisation counts; everything else is `other`. Programs must be Typed.
+//===----------------------------------------------------------------------===//
+#ifndef STG_ANALYSIS_COST_H
+#define STG_ANALYSIS_COST_H
+
+#include "stg/IR/PassStats.h"
+#include "stg/IR/Program.h"
+
+namespace stg {
+
+/// In FLOPs. Neither is null.
+struct OpCost {
+  DimExpr contraction, other;
+};
+
+/// Contract: number of operands times the product of all its factors. Map: FLOPs of the function per element, n-ary
+/// ones per operand beyond the first. Reduce: 1 per element of the operand. Dropout 2, Masked 1 per element. Scatter: 1
+/// per element that is added. Call: what the call says. The rest: none.
+OpCost costOf(const Op &op, const Body &body, IRContext &context);
+
+/// Sum over the ops of a body.
+OpCost costOf(const Body &body, IRContext &context, PassStats &stats);
+
+/// Units of each body, by BodyId: the factor by which a body's cost counts. Define blocks of calls have none.
+std::vector<int64_t> unitsPerBody(const Program &program);
+
+/// Cost of one pass over all units: per body times its units, so an op is visited once whatever the number of layers.
+OpCost costOf(const Program &program, PassStats &stats);
+
+/// Elements of all weights: of the program, and owned by units.
+DimExpr parameterCount(const Program &program);
+
+} // namespace stg
+
+#endif
