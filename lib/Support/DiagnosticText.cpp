@@ -245,11 +245,28 @@ private:
     std::string number = std::to_string(line);
     os_.indent(gutter_ - number.size());
     in(Ink::Gutter, number + " |");
-    std::string text = displayLine(sources_.lineText(file, line)).text;
+    std::string text = visiblePart(sources_.lineText(file, line), marks);
     if (!text.empty())
       os_ << " " << llvm::StringRef(text).rtrim();
     os_ << "\n";
     underline(std::move(marks));
+  }
+
+  /// The line, or of a very long one the part around its first mark; the marks move along.
+  static std::string visiblePart(llvm::StringRef line, std::vector<Mark> &marks) {
+    constexpr uint32_t kWidest = 200, kContext = 60;
+    DisplayLine whole = displayLine(line);
+    uint32_t width = whole.columns.back();
+    if (width <= kWidest)
+      return std::move(whole.text);
+    uint32_t first = llvm::min_element(marks, [](const Mark &a, const Mark &b) { return a.begin < b.begin; })->begin;
+    uint32_t from = first > kContext ? first - kContext : 0;
+    uint32_t to = std::min(width, from + kWidest);
+    std::string text = (from > 0 ? "…" : "") + displayLine(line, from, to).text + (to < width ? "…" : "");
+    auto moved = [&](uint32_t column) { return std::clamp(column, from, to) - from + (from > 0); };
+    for (Mark &mark : marks)
+      mark = {moved(mark.begin), std::max(moved(mark.end), moved(mark.begin) + 1), std::move(mark.text), mark.ink};
+    return text;
   }
 
   void underline(std::vector<Mark> marks) {

@@ -8,7 +8,7 @@
 
 namespace stg {
 
-DisplayLine displayLine(llvm::StringRef line) {
+DisplayLine displayLine(llvm::StringRef line, uint32_t from, uint32_t to) {
   constexpr uint32_t kTabWidth = 4;
   DisplayLine shown;
   uint32_t column = 0;
@@ -18,9 +18,9 @@ DisplayLine displayLine(llvm::StringRef line) {
     shown.columns.insert(shown.columns.end(), length, column);
     at += length;
     if (character == "\t") {
-      uint32_t spaces = kTabWidth - column % kTabWidth;
-      shown.text.append(spaces, ' ');
-      column += spaces;
+      for (uint32_t end = column + kTabWidth - column % kTabWidth; column != end; ++column)
+        if (column >= from && column < to)
+          shown.text += ' ';
       continue;
     }
     int width = llvm::sys::unicode::columnWidthUTF8(character);
@@ -28,7 +28,8 @@ DisplayLine displayLine(llvm::StringRef line) {
       character = "\uFFFD";
       width = 1;
     }
-    shown.text += character;
+    if (column >= from && column + width <= to)
+      shown.text += character;
     column += width;
   }
   shown.columns.push_back(column);

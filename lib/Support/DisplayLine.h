@@ -5,6 +5,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,9 @@ struct DisplayLine {
   std::vector<uint32_t> columns;
 };
 
-DisplayLine displayLine(llvm::StringRef line);
+/// Only the characters within terminal columns [from, to) go into `text`; `columns` counts from the line's start all
+/// the same.
+DisplayLine displayLine(llvm::StringRef line, uint32_t from = 0, uint32_t to = std::numeric_limits<uint32_t>::max());
 
 } // namespace stg
 

@@ -253,6 +253,17 @@ error[E206]: a tensor cannot have the dimension S twice
 )");
 }
 
+TEST_F(DiagnosticTextTest, veryLongLineShowsThePartAroundTheCarets) {
+  std::string x(1000, 'x'), y(1000, 'y');
+  FileId file = add("m.stg", x + "bad" + y + "far\n");
+  diags.report(find(file, "bad"), diag::DuplicateDim{.dim = "S"}).label(find(file, "far"), "far");
+  EXPECT_EQ(rendered(), "\nerror[E206]: a tensor cannot have the dimension S twice\n"
+                        "  --> m.stg:1:1001\n"
+                        " 1 | …" +
+                            x.substr(0, 60) + "bad" + y.substr(0, 137) + "…\n   | " + std::string(61, ' ') + "^^^" +
+                            std::string(137, ' ') + "^ far\n");
+}
+
 TEST_F(DiagnosticTextTest, coloursOnlyWhenWanted) {
   FileId file = add("m.stg", "x\n");
   diags.report(find(file, "x"), diag::DuplicateDim{.dim = "S"});
