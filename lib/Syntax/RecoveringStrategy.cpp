@@ -51,6 +51,15 @@ bool beginsDeclaration(antlr4::Parser *parser, size_t token) {
   return atn.nextTokens(atn.ruleToStartState[P::RuleItem]).contains(token);
 }
 
+/// The next line begins with what no line begins with, so it belongs to the one that is being skipped.
+bool goesOn(antlr4::Parser *parser) {
+  antlr4::TokenStream *tokens = parser->getTokenStream();
+  ssize_t i = 1;
+  while (tokens->LA(i) == P::NL)
+    ++i;
+  return tokens->LA(i) == P::LBRACE || tokens->LA(i) == P::ELSE;
+}
+
 /// Braces opened and not closed between the start of the rule and the current token.
 int openBraces(antlr4::Parser *parser, const antlr4::ParserRuleContext *ctx) {
   antlr4::TokenStream *tokens = parser->getTokenStream();
@@ -99,7 +108,7 @@ void RecoveringStrategy::recover(antlr4::Parser *parser, std::exception_ptr erro
 void RecoveringStrategy::skipLine(antlr4::Parser *parser, int open) {
   while (true) {
     size_t type = parser->getCurrentToken()->getType();
-    if (type == antlr4::Token::EOF || (open <= 0 && endsLine(type)))
+    if (type == antlr4::Token::EOF || (open <= 0 && endsLine(type) && !(type == P::NL && goesOn(parser))))
       return;
     open += type == P::LBRACE ? 1 : type == P::RBRACE ? -1 : 0;
     parser->consume();

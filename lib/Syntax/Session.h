@@ -49,6 +49,7 @@ public:
       : text_(sources.text(file)), lexemes_(lex(text_)), brackets_(matchBrackets(lexemes_, file, text_, diags)),
         stream_(text_), source_(lexemes_, stream_), tokens_(&source_), parser_(&tokens_),
         builder_(file, text_, context, diags) {
+    tokens_.fill(); // messages look at the rest of the line
     auto strategy = std::make_shared<RecoveringStrategy>(file, text_, diags);
     for (uint32_t offset : brackets_.reported)
       strategy->silenceLine(sources.lineOf(file, offset));
