@@ -1,0 +1,63 @@
+//===- AtomicOutput.h - output that appears whole or not at all -----------===//
+// Files and directories are written under a temporary name beside their target
+// and renamed when they are complete. What is not committed is removed: by the
+// destructor on an early return, and by a signal handler when SIGINT, SIGTERM or
+// SIGHUP ends the process, which then still dies of that signal.
+//
+// Every error names the path and what the system said; it is a fault of the
+// environment (exit status 3), never of the program.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace stg {
+
+/// The environment failed: disk full, no permission, a name that cannot be written.
+class OutputError : public llvm::ErrorInfo<OutputError> {
+public:
+  static char ID;
+  OutputError(std::string path, std::string what) : path_(std::move(path)), what_(std::move(what)) {}
+  const std::string &path() const { return path_; }
+  void log(llvm::raw_ostream &os) const override;
+  std::error_code convertToErrorCode() const override;
+
+private:
+  std::string path_, what_;
+};
+
+/// A directory of files that appears under its name at commit(). An existing directory is replaced as a whole, but only
+/// if everything in it is accepted by `mayReplace`, so that a mistyped `-o` destroys nothing.
+class OutputDirectory {
+public:
+  /// `mayReplace` is asked for the path, relative to `path`, of every file that an existing directory holds.
+  static llvm::Expected<OutputDirectory> create(llvm::StringRef path,
+                                                llvm::function_ref<bool(llvm::StringRef)> mayReplace);
+  OutputDirectory(OutputDirectory &&other) noexcept;
+  OutputDirectory &operator=(OutputDirectory &&) = delete;
+  ~OutputDirectory();
+
+  /// Writes one file, the pieces one after the other. `name` may have directories, which are made. May be called from
+  /// several threads for different names.
+  llvm::Error writeFile(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> pieces) const;
+
+  /// Makes the directory appear. Nothing else may be called afterwards.
+  llvm::Error commit();
+
+private:
+  OutputDirectory() = default;
+  std::string target_, temporary_;
+  /// Parents of the target that create() had to make, outermost first; removed again if nothing is committed.
+  std::vector<std::string> madeParents_;
+};
+
+/// Writes one file atomically; the pieces one after the other. `-` is the standard output, and a target that exists and
+/// is no regular file (a pipe, a device) is written in place.
+llvm::Error writeOutputFile(llvm::StringRef path, llvm::ArrayRef<llvm::StringRef> pieces);
+
+} // namespace stg

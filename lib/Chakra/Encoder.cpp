@@ -1,0 +1,300 @@
+//===- Encoder.cpp - trace nodes to Chakra wire bytes ----------------------===//
+// A message is a sequence of fields; a field is a key (number * 8 + wire type)
+// and a value: a varint (type 0), or a length and that many bytes (type 2). An
+// attribute is a message inside its node, the node a message behind its length in
+// the file. Lengths come before what they measure: an attribute's is computed
+// beforehand from its name and value, a node's is written afterwards into two
+// bytes left free, because nearly all nodes have 128 to 16383 bytes or less.
+//===----------------------------------------------------------------------===//
+
+#include "stg/Chakra/Encoder.h"
+#include "fmt/format.h"
+#include <cstring>
+
+namespace stg {
+namespace {
+
+// Keys of the fields used, and Chakra's numbers for node types.
+constexpr char kNodeId = 1 << 3 | 0;
+constexpr char kNodeName = 2 << 3 | 2;
+constexpr char kNodeType = 3 << 3 | 0;
+constexpr char kNodeCtrlDeps = 4 << 3 | 2;
+constexpr char kNodeDataDeps = 5 << 3 | 2;
+constexpr char kNodeAttr = 10 << 3 | 2;
+constexpr char kMetadataVersion = 1 << 3 | 2;
+constexpr char kMetadataAttr = 2 << 3 | 2;
+constexpr char kAttrName = 1 << 3 | 2;
+constexpr char kListValues = 1 << 3 | 2;
+constexpr unsigned kInt32Val = 7 << 3 | 0;
+constexpr unsigned kInt64Val = 9 << 3 | 0;
+constexpr unsigned kInt64List = 10 << 3 | 2;
+constexpr unsigned kUint32Val = 11 << 3 | 0;
+constexpr unsigned kUint64Val = 13 << 3 | 0;
+constexpr unsigned kBoolVal = 27 << 3 | 0;
+constexpr unsigned kStringVal = 29 << 3 | 2;
+constexpr unsigned kStringList = 30 << 3 | 2;
+
+/// Enough for the keys, lengths and numbers of a node apart from its texts and lists.
+constexpr size_t kFixedPart = 512;
+/// A varint that has this many bytes whatever its value below 2^35.
+constexpr unsigned kPaddedBytes = 5;
+
+constexpr unsigned varintBytes(uint64_t value) {
+  unsigned bytes = 1;
+  while (value >= 0x80) {
+    value >>= 7;
+    ++bytes;
+  }
+  return bytes;
+}
+
+char *putVarint(char *out, uint64_t value) {
+  while (value >= 0x80) {
+    *out++ = static_cast<char>(value | 0x80);
+    value >>= 7;
+  }
+  *out++ = static_cast<char>(value);
+  return out;
+}
+
+char *putPaddedVarint(char *out, uint32_t value) {
+  for (unsigned i = 0; i + 1 < kPaddedBytes; ++i) {
+    *out++ = static_cast<char>(value | 0x80);
+    value >>= 7;
+  }
+  *out++ = static_cast<char>(value);
+  return out;
+}
+
+char *putBytes(char *out, llvm::StringRef text) {
+  out = putVarint(out, text.size());
+  if (!text.empty())
+    std::memcpy(out, text.data(), text.size());
+  return out + text.size();
+}
+
+/// Key, length, name and value key of an attribute whose value takes `valueBytes`; the value follows.
+char *putAttributeHead(char *out, char field, llvm::StringRef name, unsigned valueKey, size_t valueBytes) {
+  *out++ = field;
+  out = putVarint(out, 1 + varintBytes(name.size()) + name.size() + varintBytes(valueKey) + valueBytes);
+  *out++ = kAttrName;
+  out = putBytes(out, name);
+  return putVarint(out, valueKey);
+}
+
+char *putNumber(char *out, char field, llvm::StringRef name, unsigned valueKey, uint64_t value) {
+  out = putAttributeHead(out, field, name, valueKey, varintBytes(value));
+  return putVarint(out, value);
+}
+
+char *putPaddedNumber(char *out, char field, llvm::StringRef name, unsigned valueKey, uint32_t value) {
+  out = putAttributeHead(out, field, name, valueKey, kPaddedBytes);
+  return putPaddedVarint(out, value);
+}
+
+char *putText(char *out, char field, llvm::StringRef name, llvm::StringRef value) {
+  out = putAttributeHead(out, field, name, kStringVal, varintBytes(value.size()) + value.size());
+  return putBytes(out, value);
+}
+
+/// A list of numbers is packed: key, length in bytes, varints.
+char *putDeps(char *out, char key, llvm::ArrayRef<uint64_t> first, llvm::ArrayRef<uint64_t> second) {
+  size_t bytes = 0;
+  for (uint64_t dep : first)
+    bytes += varintBytes(dep);
+  for (uint64_t dep : second)
+    bytes += varintBytes(dep);
+  if (bytes == 0)
+    return out;
+  *out++ = key;
+  out = putVarint(out, bytes);
+  for (uint64_t dep : first)
+    out = putVarint(out, dep);
+  for (uint64_t dep : second)
+    out = putVarint(out, dep);
+  return out;
+}
+
+char *putExtents(char *out, llvm::ArrayRef<int64_t> extents) {
+  size_t packed = 0;
+  for (int64_t extent : extents)
+    packed += varintBytes(static_cast<uint64_t>(extent));
+  size_t list = 1 + varintBytes(packed) + packed;
+  out = putAttributeHead(out, kNodeAttr, "stg.extents", kInt64List, varintBytes(list) + list);
+  out = putVarint(out, list);
+  *out++ = kListValues;
+  out = putVarint(out, packed);
+  for (int64_t extent : extents)
+    out = putVarint(out, static_cast<uint64_t>(extent));
+  return out;
+}
+
+/// Name and decimal size of each tensor in turn, as ASTRA-sim's local memory tracker reads them.
+char *putTensors(char *out, llvm::StringRef name, llvm::ArrayRef<TraceTensor> tensors) {
+  size_t list = 0;
+  for (const TraceTensor &tensor : tensors) {
+    size_t digits = fmt::formatted_size("{}", tensor.bytes);
+    list += 1 + varintBytes(tensor.name.size()) + tensor.name.size() + 1 + varintBytes(digits) + digits;
+  }
+  out = putAttributeHead(out, kNodeAttr, name, kStringList, varintBytes(list) + list);
+  out = putVarint(out, list);
+  for (const TraceTensor &tensor : tensors) {
+    *out++ = kListValues;
+    out = putBytes(out, tensor.name);
+    *out++ = kListValues;
+    fmt::format_int digits(tensor.bytes);
+    out = putBytes(out, {digits.data(), digits.size()});
+  }
+  return out;
+}
+
+char *putAnnotations(char *out, const TraceAnnotations &annotations) {
+  if (!annotations.extents.empty())
+    out = putExtents(out, annotations.extents);
+  if (!annotations.dtype.empty())
+    out = putText(out, kNodeAttr, "stg.dtype", annotations.dtype);
+  if (!annotations.part.empty())
+    out = putText(out, kNodeAttr, "stg.part", annotations.part);
+  if (annotations.microBatch)
+    out = putNumber(out, kNodeAttr, "stg.micro_batch", kInt64Val, static_cast<uint64_t>(*annotations.microBatch));
+  if (!annotations.source.empty())
+    out = putText(out, kNodeAttr, "stg.source", annotations.source);
+  // The tracker throws where one of the two is missing, and accepts an empty list.
+  out = putTensors(out, "inputs", annotations.inputs);
+  return putTensors(out, "outputs", annotations.outputs);
+}
+
+size_t annotationBound(const TraceAnnotations &annotations) {
+  size_t bound =
+      annotations.extents.size() * 10 + annotations.dtype.size() + annotations.part.size() + annotations.source.size();
+  for (llvm::ArrayRef<TraceTensor> tensors : {annotations.inputs, annotations.outputs})
+    for (const TraceTensor &tensor : tensors)
+      bound += tensor.name.size() + 40;
+  return bound;
+}
+
+char chakraType(TraceNodeKind kind) {
+  switch (kind) {
+  case TraceNodeKind::MemLoad:
+    return 2;
+  case TraceNodeKind::MemStore:
+    return 3;
+  case TraceNodeKind::Compute:
+    return 4;
+  case TraceNodeKind::Send:
+    return 5;
+  case TraceNodeKind::Recv:
+    return 6;
+  case TraceNodeKind::Collective:
+    return 7;
+  }
+  return 0;
+}
+
+char *putGroup(char *out, uint32_t group, unsigned digits) {
+  char text[10];
+  for (unsigned i = digits; i-- > 0; group /= 10)
+    text[i] = static_cast<char>('0' + group % 10);
+  return putText(out, kNodeAttr, "pg_name", {text, digits});
+}
+
+} // namespace
+
+std::string groupName(uint32_t group, unsigned digits) { return fmt::format("{:0{}}", group, digits); }
+
+std::string encodeMetadata(const TraceMetadata &metadata) {
+  constexpr llvm::StringLiteral kUnits =
+      "num_ops: floating-point operations, a multiply-add is 2; tensor_size, comm_size: bytes";
+  std::string producer = "stgc " + metadata.compilerVersion;
+  std::string body(kFixedPart + producer.size() + metadata.mesh.size() + metadata.programHash.size() + kUnits.size(),
+                   0);
+  char *out = body.data();
+  *out++ = kMetadataVersion;
+  out = putBytes(out, kChakraSchema);
+  out = putText(out, kMetadataAttr, "schema", kChakraSchema);
+  out = putText(out, kMetadataAttr, "producer", producer);
+  out = putPaddedNumber(out, kMetadataAttr, "rank", kUint32Val, metadata.rank);
+  out = putNumber(out, kMetadataAttr, "world_size", kUint32Val, metadata.worldSize);
+  out = putText(out, kMetadataAttr, "mesh", metadata.mesh);
+  out = putText(out, kMetadataAttr, "program", metadata.programHash);
+  out = putText(out, kMetadataAttr, "units", kUnits);
+  body.resize(out - body.data());
+
+  char length[kPaddedBytes];
+  std::string framed(length, putVarint(length, body.size()));
+  return framed + body;
+}
+
+void NodeEncoder::reserve(size_t more) {
+  if (capacity_ - size_ >= more)
+    return;
+  capacity_ = std::max(size_ + more, capacity_ * 2);
+  std::unique_ptr<char[]> bigger(new char[capacity_]);
+  if (size_ != 0)
+    std::memcpy(bigger.get(), data_.get(), size_);
+  data_ = std::move(bigger);
+}
+
+void NodeEncoder::append(const TraceNode &node) {
+  bool full = options_.annotate == Annotate::Full && node.annotations != nullptr;
+  reserve(kFixedPart + node.name.size() + node.opType.size() + (node.dataDeps.size() + node.ctrlDeps.size()) * 10 +
+          (full ? annotationBound(*node.annotations) : 0));
+
+  char *const frame = data_.get() + size_;
+  char *const begin = frame + 2;
+  char *out = begin;
+  if (node.id != 0) {
+    *out++ = kNodeId;
+    out = putVarint(out, node.id);
+  }
+  if (!node.name.empty()) {
+    *out++ = kNodeName;
+    out = putBytes(out, node.name);
+  }
+  *out++ = kNodeType;
+  *out++ = chakraType(node.kind);
+  if (options_.orderDeps == OrderDeps::Ctrl) {
+    out = putDeps(out, kNodeCtrlDeps, node.ctrlDeps, {});
+    out = putDeps(out, kNodeDataDeps, node.dataDeps, {});
+  } else {
+    out = putDeps(out, kNodeDataDeps, node.dataDeps, node.ctrlDeps);
+  }
+
+  out = putNumber(out, kNodeAttr, "is_cpu_op", kBoolVal, 0);
+  switch (node.kind) {
+  case TraceNodeKind::Compute:
+    out = putNumber(out, kNodeAttr, "num_ops", kInt64Val, node.flops);
+    out = putNumber(out, kNodeAttr, "tensor_size", kUint64Val, node.bytes);
+    break;
+  case TraceNodeKind::MemLoad:
+  case TraceNodeKind::MemStore:
+    out = putNumber(out, kNodeAttr, "tensor_size", kUint64Val, node.bytes);
+    break;
+  case TraceNodeKind::Collective:
+    out = putNumber(out, kNodeAttr, "comm_type", kInt64Val, static_cast<uint64_t>(node.collective));
+    out = putNumber(out, kNodeAttr, "comm_size", kInt64Val, node.bytes);
+    out = putGroup(out, node.group, options_.groupDigits);
+    break;
+  case TraceNodeKind::Send:
+  case TraceNodeKind::Recv:
+    out = putNumber(out, kNodeAttr, "comm_size", kInt64Val, node.bytes);
+    out = putPaddedNumber(out, kNodeAttr, "comm_src", kInt32Val, node.sourceRank);
+    out = putPaddedNumber(out, kNodeAttr, "comm_dst", kInt32Val, node.destinationRank);
+    out = putNumber(out, kNodeAttr, "comm_tag", kInt32Val, node.tag);
+    break;
+  }
+  if (options_.annotate != Annotate::None && !node.opType.empty())
+    out = putText(out, kNodeAttr, "op_type", node.opType);
+  if (full)
+    out = putAnnotations(out, *node.annotations);
+
+  size_t length = out - begin;
+  unsigned lengthBytes = varintBytes(length);
+  if (lengthBytes != 2)
+    std::memmove(frame + lengthBytes, begin, length);
+  putVarint(frame, length);
+  size_ += lengthBytes + length;
+  ++nodes_;
+}
+
+} // namespace stg

@@ -1,0 +1,108 @@
+//===- EtOptions.cpp - the command line of stg-et ----------------------------===//
+
+#include "EtOptions.h"
+#include "llvm/Support/CommandLine.h"
+
+namespace stg {
+namespace {
+
+namespace cl = llvm::cl;
+
+constexpr const char *kOverview =
+    "stg-et: look at Chakra execution traces of any producer\n\n"
+    "  stg-et dump out/                                 every node as a line of text\n"
+    "  stg-et dump out/llama.0.et --kinds | less        one rank, with the kinds of attributes\n"
+    "  stg-et stats out/                                nodes, flops and bytes by type and op\n"
+    "  stg-et stats out/ --peak-tflops 989 --hbm-gbps 3350 --json\n"
+    "                                                   also each rank's sum of rooflines in ns, which is what\n"
+    "                                                   ASTRA-sim takes for a rank that only computes\n"
+    "  stg-et verify out/                               would a simulator run this to the last node?\n"
+    "  stg-et diff before/ after/                       the first difference, if any\n\n"
+    "Arguments are directories (all `<prefix>.<rank>.et` in them) or files, raw or gzip.\n"
+    "Exit status: 0 done; 1 the traces are wrong or differ; 2 wrong command line; 3 the system failed (unreadable file,\n"
+    "full disk); 70 a fault of stg-et. `stg-et <command> --help` lists the options of a command.\n";
+
+cl::OptionCategory category("Options of stg-et");
+
+cl::SubCommand dump("dump", "print every node as a line of text");
+cl::SubCommand stats("stats", "count nodes and add up flops, bytes and rooflines");
+cl::SubCommand verify("verify", "check that a simulator would run the traces to the last node");
+cl::SubCommand diff("diff", "compare two traces or sets of traces");
+
+cl::list<std::string> inputs(cl::Positional, cl::OneOrMore, cl::desc("<directory or files>"), cl::sub(dump),
+                             cl::sub(stats), cl::sub(verify), cl::cat(category));
+cl::opt<bool> kinds("kinds", cl::desc("print the kinds of attribute values: num_ops:int64=8"), cl::sub(dump),
+                    cl::cat(category));
+cl::opt<bool> json("json", cl::desc("print JSON"), cl::sub(stats), cl::cat(category));
+cl::opt<double> peakTflops("peak-tflops", cl::value_desc("T"),
+                           cl::desc("peak of the machine in 10^12 FLOP/s (ASTRA-sim's peak-perf)"), cl::sub(stats),
+                           cl::sub(verify), cl::cat(category));
+cl::opt<double> hbmGbps("hbm-gbps", cl::value_desc("G"),
+                        cl::desc("memory bandwidth of the machine in 10^9 bytes/s (ASTRA-sim's local-mem-bw)"),
+                        cl::sub(stats), cl::sub(verify), cl::cat(category));
+cl::opt<std::string> groupFile("groups", cl::value_desc("file"),
+                               cl::desc("the file of process groups, if it is not in the directory"), cl::sub(verify),
+                               cl::cat(category));
+cl::opt<TraceTarget> target("target", cl::desc("whose rules to check:"),
+                            cl::values(clEnumValN(TraceTarget::AstraSim, "astra-sim", "ASTRA-sim (default)"),
+                                       clEnumValN(TraceTarget::Chakra, "chakra", "any reader of Chakra traces")),
+                            cl::init(TraceTarget::AstraSim), cl::sub(verify), cl::cat(category));
+cl::opt<unsigned> keep("show", cl::value_desc("n"), cl::desc("findings shown of each kind (5)"), cl::init(5),
+                       cl::sub(verify), cl::cat(category));
+cl::opt<std::string> left(cl::Positional, cl::Required, cl::desc("<left>"), cl::sub(diff), cl::cat(category));
+cl::opt<std::string> right(cl::Positional, cl::Required, cl::desc("<right>"), cl::sub(diff), cl::cat(category));
+
+bool usageError(const char *text) {
+  llvm::errs() << "error: " << text << "\n";
+  return false;
+}
+
+/// Both rates of the machine, or none.
+bool parseMachine(std::optional<Machine> &machine) {
+  bool peak = peakTflops.getNumOccurrences() != 0, bandwidth = hbmGbps.getNumOccurrences() != 0;
+  if (peak != bandwidth)
+    return usageError("--peak-tflops and --hbm-gbps describe a machine together: give both");
+  if (!peak)
+    return true;
+  if (!(peakTflops > 0) || !(hbmGbps > 0))
+    return usageError("--peak-tflops and --hbm-gbps must be greater than 0");
+  machine = {.peakTflops = peakTflops, .memoryGbps = hbmGbps};
+  return true;
+}
+
+} // namespace
+
+std::optional<EtOptions> parseEtOptions(int argc, char **argv) {
+  for (cl::SubCommand *command : {&dump, &stats, &verify, &diff})
+    cl::HideUnrelatedOptions(category, *command);
+  cl::HideUnrelatedOptions(category);
+  cl::SetVersionPrinter([](llvm::raw_ostream &out) { out << "stg-et " STG_VERSION "\n"; });
+  if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &llvm::errs()))
+    return std::nullopt;
+
+  std::optional<Machine> machine;
+  if (!parseMachine(machine))
+    return std::nullopt;
+  std::vector<std::string> paths(inputs.begin(), inputs.end());
+  EtOptions options;
+  if (dump)
+    options.command = EtCommand::Dump;
+  else if (stats)
+    options.command = EtCommand::Stats;
+  else if (verify)
+    options.command = EtCommand::Verify;
+  else if (diff)
+    options.command = EtCommand::Diff;
+  else {
+    usageError("name a command: dump, stats, verify or diff; `stg-et --help` shows examples");
+    return std::nullopt;
+  }
+  options.dump = {.inputs = paths, .kinds = kinds ? ShowKinds::Yes : ShowKinds::No};
+  options.stats = {.inputs = paths, .machine = machine, .format = json ? StatsFormat::Json : StatsFormat::Text};
+  options.verify = {
+      .inputs = paths, .groupFile = groupFile, .target = target, .machine = machine, .keep = keep};
+  options.diff = {.left = left, .right = right};
+  return options;
+}
+
+} // namespace stg

@@ -1,0 +1,21 @@
+//===- EtOptions.h - the command line of stg-et -----------------------------===//
+#pragma once
+
+#include "stg/Chakra/EtCommands.h"
+
+namespace stg {
+
+enum class EtCommand { Dump, Stats, Verify, Diff };
+
+struct EtOptions {
+  EtCommand command;
+  DumpOptions dump;
+  StatsOptions stats;
+  VerifyOptions verify;
+  DiffOptions diff;
+};
+
+/// None if the command line is wrong (which has then been said). Exits for --help and --version.
+std::optional<EtOptions> parseEtOptions(int argc, char **argv);
+
+} // namespace stg
