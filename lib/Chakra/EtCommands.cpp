@@ -1,9 +1,9 @@
 //===- EtCommands.cpp - what stg-et does -----------------------------------===//
 
 #include "stg/Chakra/EtCommands.h"
+#include "fmt/format.h"
 #include "stg/Chakra/TraceReader.h"
 #include "stg/Trace/TraceStats.h"
-#include "fmt/format.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
@@ -233,10 +233,10 @@ ExitStatus verifyTraces(const VerifyOptions &options, llvm::raw_ostream &out, Di
   std::optional<TraceSet> set = findSet(options.inputs, diags);
   if (!set)
     return diags.exitStatus();
-  bool whole = llvm::any_of(options.inputs, [](const std::string &input) { return llvm::sys::fs::is_directory(input); });
-  CheckOptions check{.target = options.target,
-                     .scope = whole ? CheckScope::WholeSet : CheckScope::Files,
-                     .machine = options.machine};
+  bool whole =
+      llvm::any_of(options.inputs, [](const std::string &input) { return llvm::sys::fs::is_directory(input); });
+  CheckOptions check{
+      .target = options.target, .scope = whole ? CheckScope::WholeSet : CheckScope::Files, .machine = options.machine};
   check.worldSize = worldSize(*set, check.scope);
   std::string groupFile = options.groupFile.empty() ? set->groupFile : options.groupFile;
   if (!groupFile.empty()) {
@@ -265,8 +265,8 @@ ExitStatus verifyTraces(const VerifyOptions &options, llvm::raw_ostream &out, Di
   }
   checker.finish();
 
-  std::string size = fmt::format("{}, {}, {} dependencies", plural(set->files.size(), "rank"), plural(nodes, "node"),
-                                 dependencies);
+  std::string size =
+      fmt::format("{}, {}, {} dependencies", plural(set->files.size(), "rank"), plural(nodes, "node"), dependencies);
   if (findings.counts().empty() && !diags.hasErrors()) {
     out << "ok: " << size << '\n';
     return ExitStatus::Done;

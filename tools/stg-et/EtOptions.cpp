@@ -19,7 +19,8 @@ constexpr const char *kOverview =
     "  stg-et verify out/                               would a simulator run this to the last node?\n"
     "  stg-et diff before/ after/                       the first difference, if any\n\n"
     "Arguments are directories (all `<prefix>.<rank>.et` in them) or files, raw or gzip.\n"
-    "Exit status: 0 done; 1 the traces are wrong or differ; 2 wrong command line; 3 the system failed (unreadable file,\n"
+    "Exit status: 0 done; 1 the traces are wrong or differ; 2 wrong command line; 3 the system failed (unreadable "
+    "file,\n"
     "full disk); 70 a fault of stg-et. `stg-et <command> --help` lists the options of a command.\n";
 
 cl::OptionCategory category("Options of stg-et");
@@ -99,8 +100,7 @@ std::optional<EtOptions> parseEtOptions(int argc, char **argv) {
   }
   options.dump = {.inputs = paths, .kinds = kinds ? ShowKinds::Yes : ShowKinds::No};
   options.stats = {.inputs = paths, .machine = machine, .format = json ? StatsFormat::Json : StatsFormat::Text};
-  options.verify = {
-      .inputs = paths, .groupFile = groupFile, .target = target, .machine = machine, .keep = keep};
+  options.verify = {.inputs = paths, .groupFile = groupFile, .target = target, .machine = machine, .keep = keep};
   options.diff = {.left = left, .right = right};
   return options;
 }

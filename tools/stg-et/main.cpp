@@ -37,8 +37,11 @@ int main(int argc, char **argv) {
   } catch (const InternalError &error) {
     status = reportInternalError(error, llvm::errs());
   }
-  out.flush();
+  // The verdict of verify comes after the findings; what other commands print comes before what stopped them.
+  if (options->command != EtCommand::Verify)
+    out.flush();
   printDiagnostics(diags, llvm::errs());
+  out.flush();
   if (llvm::outs().has_error()) {
     llvm::errs() << "error: cannot write standard output: " << llvm::outs().error().message() << '\n';
     llvm::outs().clear_error();
