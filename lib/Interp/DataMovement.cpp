@@ -128,6 +128,9 @@ Tensor slice(const Tensor &operand, NameId from, TensorDim to, int64_t start) {
 }
 
 Tensor gather(const Tensor &data, const Tensor &index, NameId dim) {
+  if (index.has(dim))
+    throw InterpFault("gather: the index has the dim that it replaces");
+  unionOf(data.dims, index.dims); // shared dims must agree
   int64_t size = data.sizeOf(dim), stride = data.stride(dim);
   TensorDims dims;
   for (const TensorDim &own : data.dims) {
@@ -136,18 +139,12 @@ Tensor gather(const Tensor &data, const Tensor &index, NameId dim) {
       continue;
     }
     for (const TensorDim &other : index.dims)
-      if (other.name == dim || !data.has(other.name))
+      if (!data.has(other.name))
         dims.push_back(other);
   }
-  unionOf(without(data.dims, dim), index.dims); // shared dims must agree
-  // Where the index has the gathered dim itself, `dim` of the result runs over the index, not over the data.
-  Tensor rows = data;
-  for (TensorDim &own : rows.dims)
-    if (own.name == dim)
-      own.name = NameId();
   Tensor result = Tensor::filled(data.element, dims);
   size_t next = 0;
-  for (AlignedWalk walk(dims, {&rows, &index}); !walk.done(); walk.next()) {
+  for (AlignedWalk walk(dims, {&data, &index}); !walk.done(); walk.next()) {
     int64_t position = checkedPosition(index.data[walk.offset(1)], size);
     result.data[next++] = data.data[walk.offset(0) + static_cast<size_t>(position * stride)];
   }

@@ -189,45 +189,52 @@ private:
   }
   void evaluateCall(const Op &op) {
     const auto &call = op.get<CallFields>();
-    std::vector<std::optional<Tensor>> inside;
-    for (size_t i = 0; i < op.operands.size(); ++i) {
-      if (op.operands[i])
-        inside.push_back(toFactors(call, i, operand(op, i)));
-      else
-        inside.push_back(std::nullopt);
-    }
-    std::vector<Tensor> results = call.define ? runDefine(call, inside) : runReference(call, std::move(inside));
+    if (op.operands.size() != call.operandFactors.size())
+      throw InterpFault("has " + std::to_string(op.operands.size()) + " operands where its fields have " +
+                        std::to_string(call.operandFactors.size()));
+    std::vector<Tensor> results = call.define ? runDefine(op, call) : runReference(op, call);
     if (results.size() < op.results.size())
       throw InterpFault("gives " + std::to_string(results.size()) + " results of " + std::to_string(op.results.size()));
     for (size_t i = 0; i < op.results.size(); ++i)
-      define(op, fromFactors(call, i, results[i]), i);
+      define(op, std::move(results[i]), i);
   }
 
-  std::vector<Tensor> runReference(const CallFields &call, std::vector<std::optional<Tensor>> inside) {
+  std::vector<Tensor> runReference(const Op &op, const CallFields &call) {
     llvm::StringRef callee = program_.text(call.callee);
     const Reference *reference = findReference(callee);
     if (!reference)
       throw InterpFault("`" + callee.str() + "` has neither a define block nor a reference");
-    return reference->run(ReferenceCall(call, *program_.context, std::move(inside)));
+    FactorNames names(call, *program_.context);
+    std::vector<Tensor> inside;
+    for (size_t i = 0; i < op.operands.size(); ++i)
+      inside.push_back(names.toFactors(i, operand(op, i)));
+    std::vector<Tensor> results = reference->run(ReferenceCall(call, *program_.context, std::move(inside)));
+    for (size_t i = 0; i < results.size() && i < call.resultFactors.size(); ++i)
+      results[i] = names.fromFactors(i, results[i]);
+    return results;
   }
 
-  std::vector<Tensor> runDefine(const CallFields &call, llvm::ArrayRef<std::optional<Tensor>> inside) {
+  /// A define block knows the caller's dims; its input slots are the operands.
+  std::vector<Tensor> runDefine(const Op &op, const CallFields &call) {
     const Body &body = program_.body(call.define);
-    auto input = [&](uint32_t slot) -> Tensor {
-      if (slot >= inside.size() || !inside[slot])
-        throw InterpFault("the call lacks operand " + std::to_string(slot));
+    auto input = [&](uint32_t slot) {
       llvm::SmallVector<NameId, 6> order;
       for (const Dim &dim : body.inputs[slot].type.dims)
         order.push_back(dim.name);
-      return permuted(*inside[slot], order);
+      return permuted(operand(op, slot), order);
     };
     auto none = [](uint32_t) -> Tensor { throw InterpFault("a define block has no weights and states"); };
     auto noWrite = [](uint32_t, Tensor) { throw InterpFault("a define block has no states"); };
     BodyRun run(program_, body, {input, none, none, noWrite}, seed_, path_ + "." + program_.text(call.callee).str());
     run.run();
     std::vector<Tensor> results;
-    for (const BodyOutput &output : body.outputs)
-      results.push_back(run.value(output.value));
+    for (size_t i = 0; i < body.outputs.size() && i < call.resultFactors.size(); ++i) {
+      llvm::SmallVector<NameId, 6> order;
+      for (uint32_t factor : call.resultFactors[i])
+        order.push_back(call.factors[factor].dim.name);
+      results.push_back(permuted(run.value(body.outputs[i].value), order));
+      results.back().element = call.resultElements[i];
+    }
     return results;
   }
 

@@ -66,7 +66,8 @@ std::vector<Tensor> attend(const ReferenceCall &call) {
 
 std::vector<Tensor> rotary(const ReferenceCall &call) {
   const Tensor &x = call.operand(0);
-  NameId c = call.dim("c"), s = call.dim("s");
+  // Leading dims of `x[..., c]` come under the caller's names.
+  NameId c = call.dim("c"), s = x.has(call.dim("s")) ? call.dim("s") : call.dim("S");
   int64_t width = x.sizeOf(c), half = width / 2;
   double base = call.number("base", 10000), start = call.number("start", 0);
   double direction = call.flag("inverse", false) ? -1 : 1;
@@ -77,7 +78,7 @@ std::vector<Tensor> rotary(const ReferenceCall &call) {
     Index first = walk.index();
     const int64_t *position = first.find(s);
     if (!position)
-      throw InterpFault("rotary needs a dim `s` of positions");
+      throw InterpFault("rotary needs a dim `S` of positions");
     Index second = first;
     for (int64_t i = 0; i < half; ++i) {
       double frequency = std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(width));

@@ -18,7 +18,7 @@ Visibility visibilityOf(const MaskValue &mask) {
   return visibility;
 }
 
-ReferenceCall::ReferenceCall(const CallFields &call, IRContext &context, std::vector<std::optional<Tensor>> operands)
+ReferenceCall::ReferenceCall(const CallFields &call, IRContext &context, std::vector<Tensor> operands)
     : call_(call), context_(context), operands_(std::move(operands)) {}
 
 int64_t ReferenceCall::size(llvm::StringRef factor) const {
@@ -29,27 +29,26 @@ int64_t ReferenceCall::size(llvm::StringRef factor) const {
 }
 
 const Tensor &ReferenceCall::operand(size_t position) const {
-  if (position >= operands_.size() || !operands_[position])
+  if (position >= operands_.size())
     throw InterpFault("the call lacks operand " + std::to_string(position));
-  return *operands_[position];
+  return operands_[position];
 }
 
 const Tensor *ReferenceCall::findOperand(size_t start, llvm::ArrayRef<llvm::StringRef> with,
                                          llvm::ArrayRef<llvm::StringRef> lacking) const {
   for (size_t i = start; i < operands_.size(); ++i) {
-    if (!operands_[i])
-      continue;
-    auto has = [&](llvm::StringRef factor) { return operands_[i]->has(dim(factor)); };
+    auto has = [&](llvm::StringRef factor) { return operands_[i].has(dim(factor)); };
     if (llvm::all_of(with, has) && llvm::none_of(lacking, has))
-      return &*operands_[i];
+      return &operands_[i];
   }
   return nullptr;
 }
 
 Tensor ReferenceCall::emptyResult(size_t position, double value) const {
   TensorDims dims;
+  FactorNames names(call_, context_);
   for (uint32_t factor : call_.resultFactors[position])
-    dims.push_back({call_.factors[factor].name, sizeOf(call_.factors[factor].dim.size)});
+    dims.push_back({names[factor], sizeOf(call_.factors[factor].dim.size)});
   return Tensor::filled(call_.resultElements[position], dims, value);
 }
 
@@ -93,43 +92,44 @@ Visibility ReferenceCall::mask(llvm::StringRef name, MaskKind fallback) const {
   throw InterpFault("`" + name.str() + "` is no mask");
 }
 
-Tensor toFactors(const CallFields &call, size_t position, const Tensor &operand) {
-  TensorDims dims;
-  llvm::SmallVector<NameId, 6> names;
-  Tensor result = operand;
-  for (uint32_t index : call.operandFactors[position]) {
-    const Factor &factor = call.factors[index];
-    int64_t size = sizeOf(factor.dim.size);
-    if (const TensorDim *own = operand.find(factor.dim.name)) {
-      if (own->size != size)
-        throw InterpFault("operand " + std::to_string(position) + " of the call has " + std::to_string(own->size) +
-                          " positions where a factor has " + std::to_string(size));
-    } else if (size == 1) {
-      // A dim that the signature lets be absent.
-      result.dims.push_back({factor.dim.name, 1});
-    } else {
-      throw InterpFault("operand " + std::to_string(position) + " of the call lacks the dim of a factor");
-    }
-    dims.push_back({factor.dim.name, size});
-    names.push_back(factor.name);
+FactorNames::FactorNames(const CallFields &call, IRContext &context) : call_(call) {
+  for (const Factor &factor : call.factors) {
+    NameId name = factor.name;
+    for (int copy = 2; llvm::is_contained(names_, name); ++copy)
+      name = context.name(context.text(factor.name).str() + "'" + std::to_string(copy));
+    names_.push_back(name);
   }
-  llvm::SmallVector<NameId, 6> order;
-  for (const TensorDim &dim : dims)
+}
+
+Tensor FactorNames::toFactors(size_t position, const Tensor &operand) const {
+  llvm::SmallVector<NameId, 6> order, names;
+  Tensor result = operand;
+  for (uint32_t index : call_.operandFactors[position]) {
+    const Dim &dim = call_.factors[index].dim;
+    int64_t size = sizeOf(dim.size);
+    if (!operand.has(dim.name) && size == 1)
+      result.dims.push_back({dim.name, 1});
+    if (result.sizeOf(dim.name) != size)
+      throw InterpFault("operand " + std::to_string(position) + " of the call has " +
+                        std::to_string(result.sizeOf(dim.name)) + " positions where a factor has " +
+                        std::to_string(size));
     order.push_back(dim.name);
+    names.push_back(names_[index]);
+  }
   return renamed(permuted(result, order), names);
 }
 
-Tensor fromFactors(const CallFields &call, size_t position, const Tensor &result) {
+Tensor FactorNames::fromFactors(size_t position, const Tensor &result) const {
   llvm::SmallVector<NameId, 6> order, names;
-  for (uint32_t index : call.resultFactors[position]) {
-    const Factor &factor = call.factors[index];
-    order.push_back(factor.name);
-    names.push_back(factor.dim.name);
-    if (result.sizeOf(factor.name) != sizeOf(factor.dim.size))
+  for (uint32_t index : call_.resultFactors[position]) {
+    const Dim &dim = call_.factors[index].dim;
+    order.push_back(names_[index]);
+    names.push_back(dim.name);
+    if (result.sizeOf(names_[index]) != sizeOf(dim.size))
       throw InterpFault("result " + std::to_string(position) + " of the call has the wrong size");
   }
   Tensor outside = renamed(permuted(result, order), names);
-  outside.element = call.resultElements[position];
+  outside.element = call_.resultElements[position];
   return outside;
 }
 

@@ -43,9 +43,9 @@ TEST(IndexBound, FollowsViewsUnitsAndDefineBlocksToTheSmallestIndexedDim) {
   TensorType idsType = tiny.type({{"B", 2}, {"S", 100}}, ElementType::I32);
   // A define block that reads rows of a table of 5: lookup5(ids[s], table[v]).
   BodyId define = tiny.beginBody("lookup5");
-  ValueId inner = tiny.input("ids", tiny.type({{"b", 2}, {"s", 100}}, ElementType::I32));
-  ValueId table = tiny.input("table", tiny.type({{"v", 5}}));
-  tiny.output("y", tiny.op(OpKind::Gather, {table, inner}, GatherFields{tiny.name("v")}));
+  ValueId inner = tiny.input("ids", tiny.type({{"B", 2}, {"P", 100}}, ElementType::I32));
+  ValueId table = tiny.input("table", tiny.type({{"V", 5}}));
+  tiny.output("y", tiny.op(OpKind::Gather, {table, inner}, GatherFields{tiny.name("V")}));
 
   BodyId passing = tiny.beginBody("passing");
   ValueId ids = tiny.input("ids", idsType);

@@ -166,6 +166,29 @@ TEST(Attend, GroupedQueriesShareTheirKeysAndValues) {
       }
 }
 
+TEST(Attend, TakesACompositeHeadAsOneFactorName) {
+  // `h` bound to (KV, R) is two factors called h.
+  InterpResult grouped = madeUpAttention(MaskKind::Causal, {});
+  TinyProgram tiny;
+  NamedSizes perHead = {{"B", 1}, {"S", 5}, {"KV", 2}, {"R", 3}, {"Dh", 4}};
+  ValueId q = tiny.input("q", tiny.type(perHead));
+  auto spread = [&](const char *name) { // keys and values copied to every head of the group
+    ValueId one = tiny.input(name, tiny.type({{"B", 1}, {"S", 5}, {"KV", 2}, {"Dh", 4}}));
+    ValueId ones = tiny.input(std::string("ones.") + name, tiny.tensor({{"R", 3}}, {1, 1, 1}));
+    return tiny.contract({one, ones}, {});
+  };
+  ValueId k = spread("k"), v = spread("v");
+  CallFields call = makeCall(
+      tiny,
+      {"attend", {{"b", "B", 1}, {"s", "S", 5}, {"h", "KV", 2}, {"h", "R", 3}, {"c", "Dh", 4}, {"t", "S", 5}}, {}, {}});
+  call.operandFactors = {{0, 1, 2, 3, 4}, {0, 5, 2, 3, 4}, {0, 5, 2, 3, 4}};
+  call.resultFactors = {{0, 1, 2, 3, 4}, {0, 1, 2, 3}};
+  call.resultElements = {ElementType::F32, ElementType::F32};
+  tiny.output("o", tiny.op(OpKind::Call, {q, k, v}, call, "o", 2));
+  Tensor o = *tiny.run().output("o");
+  EXPECT_EQ(o.data, grouped.output("o")->data);
+}
+
 TEST(Rotary, TurnsHalvesByPosition) {
   TinyProgram tiny;
   // Two positions, four channels: pairs (0, 2) by p and (1, 3) by p / sqrt(base).
@@ -277,8 +300,9 @@ TEST(Dispatch, CombineUndoesItWhenAllFit) {
   Routing routing(3);
   TinyProgram &tiny = routing.tiny;
   ValueId xe = tiny.op(OpKind::Call, {routing.x, routing.choice}, routing.dispatch);
-  // An operand that is left out stands as an invalid value.
-  tiny.output("y", tiny.op(OpKind::Call, {xe, routing.choice, ValueId()}, routing.combine));
+  // Without p: operands that are `none` are not in the call.
+  routing.combine.operandFactors.pop_back();
+  tiny.output("y", tiny.op(OpKind::Call, {xe, routing.choice}, routing.combine));
   EXPECT_THAT(tiny.run().output("y")->data, ElementsAre(2, 20, 200)); // each token went to two experts
 }
 

@@ -20,7 +20,7 @@ Visibility visibilityOf(const MaskValue &mask);
 /// A call as its reference sees it.
 class ReferenceCall {
 public:
-  ReferenceCall(const CallFields &call, IRContext &context, std::vector<std::optional<Tensor>> operands);
+  ReferenceCall(const CallFields &call, IRContext &context, std::vector<Tensor> operands);
 
   /// The name of a factor of the op, for use with Tensor.
   NameId dim(llvm::StringRef factor) const { return context_.name(factor); }
@@ -46,13 +46,25 @@ private:
 
   const CallFields &call_;
   IRContext &context_;
-  std::vector<std::optional<Tensor>> operands_;
+  std::vector<Tensor> operands_;
 };
 
-/// Renames operand `position` of a call from the caller's dims to factor names, stored in the signature's order.
-Tensor toFactors(const CallFields &call, size_t position, const Tensor &operand);
-/// The other way for a result: caller's dims, in the order and element type that the call declares.
-Tensor fromFactors(const CallFields &call, size_t position, const Tensor &result);
+/// Translates between the caller's dims and factor names. A factor of a composite (`h` of an `H` that is KV, R) is
+/// several IR factors of one name: the first keeps it, the others get names of their own.
+class FactorNames {
+public:
+  FactorNames(const CallFields &call, IRContext &context);
+  NameId operator[](uint32_t factor) const { return names_[factor]; }
+  /// An operand under factor names, stored in the signature's order. A dim that the signature lets be absent is there
+  /// with size 1.
+  Tensor toFactors(size_t position, const Tensor &operand) const;
+  /// A result of a reference under the caller's dims, in the order and element type that the call declares.
+  Tensor fromFactors(size_t position, const Tensor &result) const;
+
+private:
+  const CallFields &call_;
+  std::vector<NameId> names_; ///< per factor
+};
 
 /// An operand whose numbers are positions of a factor.
 struct IndexOperand {
