@@ -60,6 +60,8 @@ public:
   bool canParse() const { return !brackets_.tooDeep; }
   antlr::StgParser &parser() { return parser_; }
   const antlr4::Token *token(size_t index) const { return tokens_.get(index); }
+  llvm::ArrayRef<Lexeme> lexemes() const { return lexemes_; }
+  size_t numTokens() { return tokens_.size(); }
   ast::ASTBuilder &builder() { return builder_; }
 
 private:

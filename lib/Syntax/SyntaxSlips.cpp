@@ -32,7 +32,7 @@ public:
   }
 
   void run() {
-    if (foreignKeyword() || missingBraces() || danglingOperator() || assignmentInCondition() || trailingComma() || missingOver() ||
+    if (foreignKeyword() || leadingOperator() || missingBraces() || danglingOperator() || assignmentInCondition() || trailingComma() || missingOver() ||
         colonForEquals() || equalsForColon() || unknownKeyword())
       return;
     if (slip_.afterLine && isLineStart(at_))
@@ -133,6 +133,19 @@ private:
     return true;
   }
 
+  /// A line that begins with an operator, as if it went on from the one before.
+  bool leadingOperator() {
+    size_t i = at_;
+    while (type(i) == P::NL)
+      ++i;
+    if (i == 0 || type(i - 1) != P::NL || !isBinaryOperator(type(i)))
+      return false;
+    report(range(i), diag::UnexpectedToken{.expected = list_ ? list_->thing : "a name",
+                                           .found = ("`" + text(i) + "`").str()})
+        .note(("the line before is complete; `" + text(i) + "` at its end would join the two").str());
+    return true;
+  }
+
   /// `repeat n as b:`, or the line ends where `{` should stand.
   bool missingBraces() {
     bool end = isEnd(type(at_)) && slip_.expected.contains(static_cast<size_t>(P::LBRACE));
@@ -168,8 +181,7 @@ private:
     while (type(newline - 1) == P::NL)
       --newline;
     size_t before = type(newline - 1);
-    if (!((before >= P::PLUS && before <= P::PERCENT) || (before >= P::EQ && before <= P::GE) || before == P::ASSIGN ||
-          before == P::AND || before == P::OR))
+    if (!isBinaryOperator(before) && before != P::ASSIGN)
       return false;
     report(range(newline), diag::UnexpectedToken{.expected = "an expression", .found = "the end of the line"})
         .note(("`" + text(newline - 1) + "` joins this line to the next").str());
@@ -356,9 +368,11 @@ private:
     return at_ == first_ && list_ ? list_->thing.str() : "something else";
   }
 
+  static bool isBinaryOperator(size_t t) {
+    return (t >= P::PLUS && t <= P::PERCENT) || (t >= P::EQ && t <= P::GE) || t == P::AND || t == P::OR;
+  }
   static bool isOperator(size_t t) {
-    return (t >= P::PLUS && t <= P::PERCENT) || (t >= P::EQ && t <= P::GE) || t == P::AND || t == P::OR || t == P::IN ||
-           t == P::LBRACKET || t == P::LPAREN || t == P::DOT;
+    return isBinaryOperator(t) || t == P::IN || t == P::LBRACKET || t == P::LPAREN || t == P::DOT;
   }
   static bool beginsExpression(size_t t) {
     return isWordType(t) || isLiteralType(t) || (t >= P::SUM && t <= P::EACH) || t == P::IF || t == P::NOT ||

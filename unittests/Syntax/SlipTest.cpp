@@ -246,6 +246,16 @@ TEST(Slip, somethingElse) {
                              "   = a statement names its result, `y = f(...)`, or returns it\n");
 }
 
+TEST(Slip, operatorAtTheBeginningOfALine) {
+  EXPECT_EQ(inLayer("z = x\n    + x"), "error[E117]: expected a statement, found `+`\n"
+                                       "  --> test.stg:4:5\n"
+                                       " 4 |     + x\n"
+                                       "   |     ^\n"
+                                       "   = the line before is complete; `+` at its end would join the two\n");
+  EXPECT_EQ(inLayer("if x\n  == y { z = x }").substr(0, 11), "error[E117]");
+  EXPECT_EQ(inLayer("z = (x\n    + x)"), "") << "in parentheses a newline is a blank";
+}
+
 TEST(Slip, malformedNumber) {
   EXPECT_EQ(inLayer("y = 0x10").substr(0, 52), "error[E118]: `0x10` is neither a number nor a name\n ");
   EXPECT_EQ(inLayer("y = 8.5Ki").substr(0, 11), "error[E118]");
