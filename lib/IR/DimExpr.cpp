@@ -472,6 +472,22 @@ DimExpr operator/(DimExpr a, DimExpr b) {
   return a / lead * impl.fromAtom(impl.function(DimFn::Quotient, MaskKind::Full, monic), -1);
 }
 
+void collectSymbols(DimExpr expr, llvm::SmallVectorImpl<DimExpr> &symbols) {
+  if (!expr)
+    return;
+  const DimNode &node = DimNode::of(expr);
+  for (const Term &term : node.terms)
+    for (const Power &power : term.powers) {
+      for (const DimNode *arg : power.atom->args)
+        collectSymbols(DimNode::handle(arg), symbols);
+      if (!power.atom->isSymbol)
+        continue;
+      DimExpr symbol = node.context->impl_->fromAtom(power.atom);
+      if (!llvm::is_contained(symbols, symbol))
+        symbols.push_back(symbol);
+    }
+}
+
 std::optional<bool> sameSize(DimExpr a, DimExpr b) {
   if (!a || !b)
     return std::nullopt;

@@ -271,7 +271,14 @@ private:
     return " -> " + spelling(element).str();
   }
 
-  std::string group(llvm::ArrayRef<NameId> list) const { return list.size() == 1 ? name(list[0]) : names(list); }
+  /// The old dims of a view; words that would end the view stand in quotes.
+  std::string group(llvm::ArrayRef<NameId> list) const {
+    if (list.size() != 1)
+      return names(list);
+    llvm::StringRef plain = text(list[0]);
+    bool isWord = plain == "order" || plain == "kernel" || plain == "part" || plain == "factored";
+    return isWord ? quoted(plain) : name(list[0]);
+  }
 
   void printView(const ViewFields &fields) {
     for (size_t i = 0; i < fields.items.size(); ++i) {
@@ -286,7 +293,7 @@ private:
     return index < fields.factors.size() ? name(fields.factors[index].name) : "?";
   }
   std::string factorRefs(const CallFields &fields, llvm::ArrayRef<uint32_t> list) const {
-    return "[" + join(list, [&](uint32_t index) { return factorRef(fields, index); }) + "]";
+    return "{" + join(list, [&](uint32_t index) { return factorRef(fields, index); }) + "}";
   }
 
   void printCall(const Op &op, const CallFields &fields) {

@@ -136,6 +136,15 @@ std::string toString(const TensorType &type, const IRContext &context) {
   return text + "]";
 }
 
+bool compatible(const TensorType &a, const TensorType &b) {
+  if (a.element != b.element || a.dims.size() != b.dims.size())
+    return false;
+  for (size_t i = 0; i < a.dims.size(); ++i)
+    if (a.dims[i].name != b.dims[i].name || sameSize(a.dims[i].size, b.dims[i].size) == false)
+      return false;
+  return true;
+}
+
 DimExpr elementCount(const TensorType &type, DimContext &dims) {
   DimExpr count = dims.constant(int64_t(1));
   for (const Dim &dim : type.dims)

@@ -11,6 +11,7 @@
 #define STG_IR_DIMEXPR_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
 #include <memory>
@@ -85,6 +86,9 @@ DimExpr operator*(DimExpr a, int64_t factor);
 /// The quotient as an expression. Exactness is not checked here: ask `integer()` of the result.
 DimExpr operator/(DimExpr a, DimExpr b);
 
+/// Appends the size parameters that `expr` contains, also inside functions, each once and not again if it is there.
+void collectSymbols(DimExpr expr, llvm::SmallVectorImpl<DimExpr> &symbols);
+
 /// Equal normal forms, or equal values where both have one. Nothing if a value is missing: the caller keeps the
 /// constraint.
 std::optional<bool> sameSize(DimExpr a, DimExpr b);
@@ -117,6 +121,7 @@ private:
   friend DimExpr operator*(DimExpr, DimExpr);
   friend DimExpr operator*(DimExpr, int64_t);
   friend DimExpr operator/(DimExpr, DimExpr);
+  friend void collectSymbols(DimExpr, llvm::SmallVectorImpl<DimExpr> &);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

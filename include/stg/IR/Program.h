@@ -374,6 +374,8 @@ struct Program {
 std::string toString(const TensorType &type, const IRContext &context);
 /// `F = 4*D`, or `F` where the size is the size parameter of that name.
 std::string toString(const Dim &dim, const IRContext &context);
+/// Same element type, same dims in the same order, and no sizes that are known to differ.
+bool compatible(const TensorType &a, const TensorType &b);
 /// Product of the sizes, in elements.
 DimExpr elementCount(const TensorType &type, DimContext &dims);
 /// Elements times bits / 8: a fraction where 4-bit elements are odd in number.

@@ -1,0 +1,719 @@
+//===- Reader.cpp - the IR from text ----------------------------------------===//
+// Recursive descent over the forms that Printer.cpp writes, in its order. Values and slots are known before they are
+// used; only the define body of a call may come later and is resolved at the end.
+//===----------------------------------------------------------------------===//
+#include "stg/IR/Reader.h"
+#include "IRLexer.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace stg {
+
+namespace {
+
+using detail::ReadFailure;
+
+class Reader {
+public:
+  Reader(FileId file, Diagnostics &diags)
+      : lex_(file, diags.sources().text(file), diags), program_(std::make_shared<IRContext>()),
+        context_(*program_.context) {}
+
+  Program read() {
+    lex_.wantWord("stgir");
+    program_.level = enumeration(levelFrom, "a level");
+    readHeader();
+    while (lex_.takeWord("body"))
+      readBody();
+    while (lex_.takeWord("unit"))
+      readUnit();
+    while (lex_.takeWord("output"))
+      readProgramOutput();
+    if (!lex_.atEnd())
+      lex_.expected("`body`, `unit`, `output` or the end of the file");
+    resolveDefines();
+    return std::move(program_);
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // Pieces
+  //===--------------------------------------------------------------------===//
+
+  template <class Enum> Enum enumeration(std::optional<Enum> (*from)(llvm::StringRef), const std::string &what) {
+    llvm::StringRef word = lex_.peekWord();
+    std::optional<Enum> value = from(word);
+    if (!value)
+      lex_.expected(what);
+    lex_.takeWord(word);
+    return *value;
+  }
+
+  [[noreturn]] void unknown(llvm::StringRef kind, llvm::StringRef name, uint32_t begin) {
+    lex_.diags().report(lex_.since(begin), diag::IRUnknownName{.kind = kind, .name = name});
+    throw ReadFailure();
+  }
+  /// Records a definition; a second one of the same name is an error.
+  template <class Index>
+  void define(llvm::StringMap<Index> &names, llvm::StringRef kind, llvm::StringRef name, Index index, uint32_t begin) {
+    if (names.try_emplace(name, index).second)
+      return;
+    lex_.diags().report(lex_.since(begin), diag::IRDuplicateName{.kind = kind, .name = name});
+    throw ReadFailure();
+  }
+  template <class Index> Index use(const llvm::StringMap<Index> &names, llvm::StringRef kind) {
+    uint32_t begin = lex_.position();
+    std::string name = lex_.name("the name of a " + kind.str());
+    auto found = names.find(name);
+    if (found == names.end())
+      unknown(kind, name, begin);
+    return found->second;
+  }
+
+  NameId nameId(const std::string &what) { return context_.name(lex_.name(what)); }
+
+  DimExpr parseSize(llvm::StringRef text, uint32_t begin) {
+    if (text == "?")
+      return {};
+    std::optional<DimExpr> expr = context_.dims.parse(text);
+    if (!expr) {
+      lex_.diags().report(lex_.since(begin), diag::IRBadSize{.text = text});
+      throw ReadFailure();
+    }
+    return *expr;
+  }
+  /// `[4*D]`
+  DimExpr size() {
+    lex_.want("[");
+    uint32_t begin = lex_.position();
+    DimExpr expr = parseSize(lex_.rawUntil("]"), begin);
+    lex_.want("]");
+    return expr;
+  }
+  /// `B`, or `F = 4*D`, inside brackets.
+  Dim dim() {
+    uint32_t begin = lex_.position();
+    std::string name = lex_.name("a dim");
+    if (!lex_.take("="))
+      return {context_.name(name), parseSize(name, begin)};
+    begin = lex_.position();
+    return {context_.name(name), parseSize(lex_.rawUntil(",]"), begin)};
+  }
+  template <class List> void dims(List &into) {
+    lex_.list('[', ']', [&] { into.push_back(dim()); });
+  }
+  Dim oneDim() {
+    lex_.want("[");
+    Dim result = dim();
+    lex_.want("]");
+    return result;
+  }
+  template <class List> void names(List &into) {
+    lex_.list('(', ')', [&] { into.push_back(nameId("a name")); });
+  }
+  ElementType element() { return enumeration(elementTypeFrom, "an element type"); }
+  TensorType type() {
+    TensorType result;
+    result.element = element();
+    dims(result.dims);
+    return result;
+  }
+
+  MaskValue mask() {
+    MaskValue value;
+    value.kind = enumeration(maskKindFrom, "a mask");
+    if (lex_.peek('('))
+      lex_.list('(', ')', [&] { value.parameters.push_back(size()); });
+    return value;
+  }
+  StaticArg staticArg() {
+    if (lex_.peek('['))
+      return size();
+    if (lex_.peek('"'))
+      return lex_.string();
+    if (lex_.takeWord("true"))
+      return true;
+    if (lex_.takeWord("false"))
+      return false;
+    if (lex_.takeWord("mask"))
+      return mask();
+    return lex_.number<double>("a value");
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Header
+  //===--------------------------------------------------------------------===//
+
+  void readHeader() {
+    lex_.wantWord("program");
+    program_.name = nameId("the program's name");
+    lex_.wantWord("mode");
+    program_.mode = enumeration(modeFrom, "a mode");
+    if (lex_.takeWord("mesh"))
+      do
+        readAxis();
+      while (lex_.take(","));
+    if (lex_.takeWord("sizes"))
+      do
+        readSize();
+      while (lex_.take(","));
+    while (lex_.takeWord("factor")) {
+      Factoring factoring;
+      factoring.whole = nameId("a dim");
+      lex_.want("=");
+      names(factoring.parts);
+      program_.factorings.push_back(std::move(factoring));
+    }
+    while (lex_.takeWord("input"))
+      readGlobal<InputId>(program_.inputs, inputs_, "input");
+    while (lex_.takeWord("weight"))
+      readGlobal<WeightId>(program_.weights, weights_, "weight");
+    while (lex_.takeWord("state"))
+      readGlobal<StateId>(program_.states, states_, "state");
+  }
+
+  void readAxis() {
+    MeshAxis axis;
+    axis.name = lex_.name("a mesh axis");
+    lex_.want("=");
+    axis.size = lex_.number<int64_t>("the size of the axis");
+    program_.mesh.axes.push_back(std::move(axis));
+  }
+
+  void readSize() {
+    uint32_t begin = lex_.position();
+    std::string name = lex_.name("a size parameter");
+    std::optional<int64_t> value;
+    if (lex_.take("="))
+      value = lex_.number<int64_t>("a whole number");
+    define(sizes_, "size", name, true, begin);
+    program_.sizes.push_back({context_.name(name), context_.dims.symbol(name, value)});
+  }
+
+  template <class GlobalId, class Global>
+  void readGlobal(std::vector<Global> &globals, llvm::StringMap<GlobalId> &index, llvm::StringRef kind) {
+    uint32_t begin = lex_.position();
+    std::string name = lex_.name("a name");
+    define(index, kind, name, GlobalId(static_cast<uint32_t>(globals.size())), begin);
+    lex_.want(":");
+    TensorType global = type();
+    globals.push_back({context_.name(name), std::move(global), lex_.since(begin)});
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Bodies
+  //===--------------------------------------------------------------------===//
+
+  void readBody() {
+    uint32_t begin = lex_.position();
+    std::string name = lex_.name("the body's name");
+    define(bodies_, "body", name, BodyId(static_cast<uint32_t>(program_.bodies.size())), begin);
+    body_ = &program_.bodies.emplace_back();
+    body_->name = context_.name(name);
+    values_.clear();
+    inputSlots_.clear();
+    weightSlots_.clear();
+    stateSlots_.clear();
+    lex_.want("{");
+    while (!lex_.take("}"))
+      readBodyLine();
+  }
+
+  void readBodyLine() {
+    uint32_t begin = lex_.position();
+    if (lex_.takeWord("input")) {
+      std::string name = slotName(inputSlots_, body_->inputs.size(), begin);
+      body_->inputs.push_back({context_.name(name), type()});
+    } else if (lex_.takeWord("weight")) {
+      readOwnedSlot(body_->weights, weightSlots_, begin);
+    } else if (lex_.takeWord("state")) {
+      readOwnedSlot(body_->states, stateSlots_, begin);
+    } else if (lex_.takeWord("output")) {
+      BodyOutput output;
+      output.name = nameId("the output's name");
+      lex_.want("=");
+      output.value = operand();
+      body_->outputs.push_back(output);
+    } else if (lex_.takeWord("loss")) {
+      body_->losses.push_back(operand());
+    } else if (lex_.peek('%') || lex_.peekWord() == "update") {
+      readOp();
+    } else {
+      lex_.expected("an op, a slot, `output`, `loss` or `}`");
+    }
+  }
+
+  std::string slotName(llvm::StringMap<uint32_t> &slots, size_t index, uint32_t begin) {
+    std::string name = lex_.name("the slot's name");
+    define(slots, "slot", name, static_cast<uint32_t>(index), begin);
+    lex_.want(":");
+    return name;
+  }
+  template <class Slot> void readOwnedSlot(std::vector<Slot> &list, llvm::StringMap<uint32_t> &slots, uint32_t begin) {
+    std::string name = slotName(slots, list.size(), begin);
+    Slot slot{context_.name(name), type(), true, {}};
+    slot.owned = !lex_.takeWord("shared");
+    slot.where = lex_.since(begin);
+    list.push_back(std::move(slot));
+  }
+
+  /// Unnamed values live in the same table as `#12`, which is no name.
+  static std::string key(const std::string &name, bool isNumber) { return isNumber ? "#" + name : "=" + name; }
+
+  ValueId operand() {
+    uint32_t begin = lex_.position();
+    bool isNumber = false;
+    std::string name = lex_.path('%', &isNumber);
+    auto found = values_.find(key(name, isNumber));
+    if (found == values_.end())
+      unknown("value", name, begin);
+    return found->second;
+  }
+
+  void readResult(Op &op) {
+    uint32_t begin = lex_.position();
+    bool isNumber = false;
+    std::string name = lex_.path('%', &isNumber);
+    ValueId id(static_cast<uint32_t>(body_->values.size()));
+    define(values_, "value", key(name, isNumber), id, begin);
+    Value value;
+    value.def = OpId(static_cast<uint32_t>(body_->ops.size()));
+    value.result = static_cast<uint32_t>(op.results.size());
+    if (!isNumber)
+      value.name = context_.name(name);
+    if (lex_.take(":"))
+      value.type = type();
+    body_->values.push_back(std::move(value));
+    op.results.push_back(id);
+  }
+
+  void readOp() {
+    uint32_t begin = lex_.position();
+    Op op;
+    if (lex_.peek('%')) {
+      do
+        readResult(op);
+      while (lex_.take(","));
+      lex_.want("=");
+    }
+    std::optional<MapFn> fn = mapFnFrom(lex_.peekWord());
+    if (fn) {
+      lex_.word("");
+      op.kind = OpKind::Map;
+    } else {
+      op.kind = enumeration(opKindFrom, "an op");
+      if (op.kind == OpKind::Map)
+        lex_.expected("the name of an element-wise function");
+    }
+    op.fields = defaultFields(op.kind);
+    if (fn)
+      op.get<MapFields>().fn = *fn;
+    readFields(op);
+    if (lex_.takeWord("part"))
+      op.part = enumeration(partFrom, "a part");
+    lex_.wantWord("kernel");
+    op.kernel = lex_.number<uint32_t>("the number of the kernel");
+    op.where = lex_.since(begin);
+    body_->ops.push_back(std::move(op));
+  }
+
+  void readOperands(Op &op) {
+    lex_.list('(', ')', [&] { op.operands.push_back(operand()); });
+  }
+
+  /// `-> bf16`, or what the result says.
+  ElementType resultElement(const Op &op) {
+    if (lex_.take("->"))
+      return element();
+    if (op.results.size() == 1 && body_->value(op.results[0]).type)
+      return body_->value(op.results[0]).type->element;
+    lex_.expected("`->` and an element type");
+  }
+
+  void readFields(Op &op) {
+    switch (op.kind) {
+    case OpKind::Input:
+      op.get<SlotFields>().slot = use(inputSlots_, "input slot");
+      return;
+    case OpKind::Weight:
+      op.get<SlotFields>().slot = use(weightSlots_, "weight slot");
+      return;
+    case OpKind::State:
+      op.get<SlotFields>().slot = use(stateSlots_, "state slot");
+      return;
+    case OpKind::Update:
+      op.get<SlotFields>().slot = use(stateSlots_, "state slot");
+      readOperands(op);
+      return;
+    case OpKind::Constant: {
+      auto &fields = op.get<ConstantFields>();
+      if (lex_.peek('['))
+        fields.value = size();
+      else
+        fields.number = lex_.number<double>("a number");
+      fields.element = resultElement(op);
+      return;
+    }
+    case OpKind::Iota: {
+      auto &fields = op.get<IotaFields>();
+      fields.dim = oneDim();
+      lex_.wantWord("from");
+      fields.start = size();
+      fields.element = resultElement(op);
+      return;
+    }
+    case OpKind::Contract: {
+      auto &fields = op.get<ContractFields>();
+      readOperands(op);
+      lex_.wantWord("sum");
+      names(fields.reduced);
+      fields.element = resultElement(op);
+      return;
+    }
+    case OpKind::Map:
+      readOperands(op);
+      op.get<MapFields>().element = resultElement(op);
+      return;
+    case OpKind::Reduce: {
+      auto &fields = op.get<ReduceFields>();
+      readOperands(op);
+      fields.fn = enumeration(reduceFnFrom, "`sum`, `max`, `min` or `prod`");
+      names(fields.reduced);
+      fields.element = resultElement(op);
+      return;
+    }
+    case OpKind::Stop:
+      readOperands(op);
+      return;
+    case OpKind::Dropout: {
+      auto &fields = op.get<DropoutFields>();
+      readOperands(op);
+      lex_.wantWord("p");
+      fields.probability = lex_.number<double>("a probability");
+      lex_.wantWord("stream");
+      fields.stream = lex_.number<uint32_t>("the number of the stream");
+      return;
+    }
+    case OpKind::Masked: {
+      auto &fields = op.get<MaskedFields>();
+      readOperands(op);
+      fields.mask = mask();
+      lex_.wantWord("query");
+      fields.query = nameId("a dim");
+      lex_.wantWord("key");
+      fields.key = nameId("a dim");
+      return;
+    }
+    case OpKind::View:
+      readOperands(op);
+      readView(op.get<ViewFields>());
+      return;
+    case OpKind::Concat: {
+      auto &fields = op.get<ConcatFields>();
+      readOperands(op);
+      lex_.wantWord("along");
+      fields.dim = oneDim();
+      fields.element = resultElement(op);
+      return;
+    }
+    case OpKind::At: {
+      auto &fields = op.get<AtFields>();
+      readOperands(op);
+      fields.dim = nameId("a dim");
+      lex_.wantWord("index");
+      fields.index = size();
+      return;
+    }
+    case OpKind::Slice: {
+      auto &fields = op.get<SliceFields>();
+      readOperands(op);
+      fields.from = nameId("a dim");
+      lex_.wantWord("as");
+      fields.to = oneDim();
+      lex_.wantWord("from");
+      fields.start = size();
+      return;
+    }
+    case OpKind::Gather:
+      readOperands(op);
+      op.get<GatherFields>().dim = nameId("a dim");
+      return;
+    case OpKind::Scatter: {
+      auto &fields = op.get<ScatterFields>();
+      readOperands(op);
+      lex_.wantWord("into");
+      fields.dim = oneDim();
+      if (lex_.takeWord("replacing"))
+        names(fields.replaced);
+      fields.element = resultElement(op);
+      return;
+    }
+    case OpKind::Append: {
+      auto &fields = op.get<AppendFields>();
+      readOperands(op);
+      fields.from = nameId("a dim");
+      lex_.wantWord("into");
+      fields.into = nameId("a dim");
+      return;
+    }
+    case OpKind::Call:
+      readCall(op, op.get<CallFields>());
+      return;
+    }
+  }
+
+  void readView(ViewFields &fields) {
+    // `kernel` ends a view without items; a dim of that name stands in quotes or parentheses.
+    llvm::StringRef next = lex_.peekWord();
+    if (next != "order" && next != "kernel" && next != "part")
+      do {
+        ViewItem item;
+        item.factored = lex_.takeWord("factored");
+        if (lex_.peek('('))
+          names(item.from);
+        else
+          item.from.push_back(nameId("a dim"));
+        lex_.wantWord("as");
+        dims(item.to);
+        fields.items.push_back(std::move(item));
+      } while (lex_.take(","));
+    if (lex_.takeWord("order"))
+      names(fields.order);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Calls
+  //===--------------------------------------------------------------------===//
+
+  /// Names of factors, which are listed behind the operands and results that use them.
+  using FactorNames = std::vector<std::pair<std::string, SourceRange>>;
+  FactorNames factorNames() {
+    FactorNames list;
+    lex_.list('{', '}', [&] {
+      uint32_t begin = lex_.position();
+      std::string name = lex_.name("a factor");
+      list.push_back({name, lex_.since(begin)});
+    });
+    return list;
+  }
+
+  void readCall(Op &op, CallFields &fields) {
+    fields.callee = nameId("the op that is called");
+    std::vector<FactorNames> operandNames, resultNames;
+    lex_.list('(', ')', [&] {
+      op.operands.push_back(operand());
+      operandNames.push_back(factorNames());
+    });
+    lex_.want("->");
+    lex_.list('(', ')', [&] {
+      fields.resultElements.push_back(element());
+      resultNames.push_back(factorNames());
+    });
+    llvm::StringMap<uint32_t> factors;
+    std::vector<std::pair<size_t, std::pair<std::string, SourceRange>>> alongs;
+    lex_.wantWord("factors");
+    lex_.list('(', ')', [&] {
+      uint32_t begin = lex_.position();
+      Factor factor;
+      std::string name = lex_.name("a factor");
+      define(factors, "factor", name, static_cast<uint32_t>(fields.factors.size()), begin);
+      factor.name = context_.name(name);
+      lex_.wantWord("is");
+      factor.dim = oneDim();
+      factor.kind = enumeration(factorKindFrom, "the kind of the factor");
+      if (lex_.peek('('))
+        lex_.list('(', ')', [&] { factor.args.push_back(staticArg()); });
+      if (lex_.takeWord("along")) {
+        begin = lex_.position();
+        std::string along = lex_.name("a factor");
+        alongs.push_back({fields.factors.size(), {along, lex_.since(begin)}});
+      }
+      fields.factors.push_back(std::move(factor));
+    });
+    auto resolve = [&](const std::pair<std::string, SourceRange> &name) {
+      auto found = factors.find(name.first);
+      if (found != factors.end())
+        return found->second;
+      lex_.diags().report(name.second, diag::IRUnknownName{.kind = "factor", .name = name.first});
+      throw ReadFailure();
+    };
+    for (const auto &[index, name] : alongs)
+      fields.factors[index].along = resolve(name);
+    auto resolveAll = [&](const std::vector<FactorNames> &lists, std::vector<llvm::SmallVector<uint32_t, 6>> &into) {
+      for (const FactorNames &list : lists) {
+        into.emplace_back();
+        for (const auto &name : list)
+          into.back().push_back(resolve(name));
+      }
+    };
+    resolveAll(operandNames, fields.operandFactors);
+    resolveAll(resultNames, fields.resultFactors);
+    if (lex_.takeWord("statics"))
+      lex_.list('(', ')', [&] {
+        NameId name = nameId("the name of an argument");
+        lex_.want("=");
+        fields.statics.push_back({name, staticArg()});
+      });
+    if (lex_.takeWord("flops"))
+      fields.flops = size();
+    if (lex_.takeWord("other"))
+      fields.other = size();
+    if (lex_.takeWord("bytes"))
+      fields.bytes = size();
+    if (lex_.takeWord("define")) {
+      uint32_t begin = lex_.position();
+      std::string name = lex_.name("the name of a body");
+      defines_.push_back({program_.bodies.size() - 1, body_->ops.size(), name, lex_.since(begin)});
+    }
+  }
+
+  struct PendingDefine {
+    size_t body, op;
+    std::string name;
+    SourceRange where;
+  };
+
+  void resolveDefines() {
+    for (const PendingDefine &pending : defines_) {
+      auto found = bodies_.find(pending.name);
+      if (found == bodies_.end()) {
+        lex_.diags().report(pending.where, diag::IRUnknownName{.kind = "body", .name = pending.name});
+        throw ReadFailure();
+      }
+      program_.bodies[pending.body].ops[pending.op].get<CallFields>().define = found->second;
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Units
+  //===--------------------------------------------------------------------===//
+
+  void readUnit() {
+    uint32_t begin = lex_.position();
+    std::string path = lex_.path('@');
+    define(units_, "unit", path, UnitId(static_cast<uint32_t>(program_.units.size())), begin);
+    Unit unit;
+    llvm::StringRef text = path;
+    unit.index = -1;
+    if (text.ends_with("]") && text.contains('[')) {
+      auto [head, digits] = text.drop_back().rsplit('[');
+      int64_t index = 0;
+      if (!digits.getAsInteger(10, index) && index >= 0 && std::to_string(index) == digits) {
+        unit.index = index;
+        text = head;
+      }
+    }
+    unit.path = context_.name(text);
+    lex_.want(":");
+    unit.body = use(bodies_, "body");
+    const Body &body = program_.body(unit);
+    size_t next = 0;
+    lex_.list('(', ')', [&] {
+      wantSlot(next < body.inputs.size() ? body.inputs[next].name : NameId());
+      ++next;
+      if (lex_.takeWord("input"))
+        unit.inputs.push_back(use(inputs_, "input"));
+      else
+        unit.inputs.push_back(unitOutput());
+    });
+    readBindings<WeightId>("weights", "weight", body.weights, &Body::weights, weights_, unit.weights);
+    readBindings<StateId>("states", "state", body.states, &Body::states, states_, unit.states);
+    program_.units.push_back(std::move(unit));
+  }
+
+  /// Bindings are written in the order of the slots, each with its slot's name.
+  void wantSlot(NameId slot) {
+    uint32_t begin = lex_.position();
+    std::string name = lex_.name("a slot");
+    if (!slot.valid() || context_.text(slot) != name)
+      unknown(slot.valid() ? "slot (bindings stand in the order of the slots)" : "slot", name, begin);
+    lex_.want("=");
+  }
+
+  template <class GlobalId, class Slot, class Bindings>
+  void readBindings(llvm::StringRef keyword, llvm::StringRef global, const std::vector<Slot> &slots,
+                    std::vector<Slot> Body::*list, const llvm::StringMap<GlobalId> &globals, Bindings &bindings) {
+    if (!lex_.takeWord(keyword))
+      return;
+    llvm::SmallVector<NameId, 4> shared;
+    for (const Slot &slot : slots)
+      if (!slot.owned)
+        shared.push_back(slot.name);
+    size_t next = 0;
+    lex_.list('(', ')', [&] {
+      wantSlot(next < shared.size() ? shared[next] : NameId());
+      ++next;
+      if (lex_.takeWord(global)) {
+        bindings.push_back(use(globals, global));
+        return;
+      }
+      UnitId from = unitRef();
+      uint32_t begin = lex_.position();
+      std::string name = lex_.name("a slot");
+      const std::vector<Slot> &theirs = program_.body(program_.units[from.index]).*list;
+      for (uint32_t i = 0; i < theirs.size(); ++i)
+        if (context_.text(theirs[i].name) == name) {
+          bindings.push_back(UnitSlot{from, i});
+          return;
+        }
+      unknown("slot", name, begin);
+    });
+  }
+
+  /// `@blocks[2]:`
+  UnitId unitRef() {
+    uint32_t begin = lex_.position();
+    if (!lex_.peek('@'))
+      lex_.expected("`@` and a unit");
+    std::string path = lex_.path('@');
+    auto found = units_.find(path);
+    if (found == units_.end())
+      unknown("earlier unit", path, begin);
+    lex_.want(":");
+    return found->second;
+  }
+
+  UnitValue unitOutput() {
+    UnitId from = unitRef();
+    uint32_t begin = lex_.position();
+    std::string name = lex_.name("an output");
+    const Body &body = program_.body(program_.units[from.index]);
+    for (uint32_t i = 0; i < body.outputs.size(); ++i)
+      if (context_.text(body.outputs[i].name) == name)
+        return {from, i};
+    unknown("output", name, begin);
+  }
+
+  void readProgramOutput() {
+    ProgramOutput output;
+    output.name = nameId("the output's name");
+    lex_.want("=");
+    output.value = unitOutput();
+    program_.outputs.push_back(output);
+  }
+
+  detail::IRLexer lex_;
+  Program program_;
+  IRContext &context_;
+  Body *body_ = nullptr;
+  llvm::StringMap<bool> sizes_;
+  llvm::StringMap<InputId> inputs_;
+  llvm::StringMap<WeightId> weights_;
+  llvm::StringMap<StateId> states_;
+  llvm::StringMap<BodyId> bodies_;
+  llvm::StringMap<UnitId> units_;
+  llvm::StringMap<ValueId> values_;
+  llvm::StringMap<uint32_t> inputSlots_, weightSlots_, stateSlots_;
+  std::vector<PendingDefine> defines_;
+};
+
+} // namespace
+
+std::optional<Program> readProgram(FileId file, Diagnostics &diags) {
+  try {
+    return Reader(file, diags).read();
+  } catch (const ReadFailure &) {
+    return std::nullopt;
+  }
+}
+
+} // namespace stg
