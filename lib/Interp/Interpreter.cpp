@@ -47,7 +47,8 @@ public:
         evaluate(op);
       } catch (const InterpFault &fault) {
         // A fault inside a define block passes here once per call around it.
-        throw InterpFault(nameOf(op) + " (" + mnemonic(op.kind).str() + "): " + fault.what());
+        throw InterpFault(nameOf(op) + " (" + mnemonic(op.kind).str() + "): " + fault.what(),
+                          fault.where().valid() ? fault.where() : op.where);
       }
     }
   }

@@ -7,6 +7,7 @@
 #define STG_INTERP_TENSOR_H
 
 #include "stg/IR/Types.h"
+#include "stg/Support/SourceManager.h"
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -17,7 +18,12 @@ namespace stg::interp {
 /// shape, a call without a reference. The interpreter adds which value it was about.
 class InterpFault : public std::runtime_error {
 public:
-  using std::runtime_error::runtime_error;
+  InterpFault(const std::string &text, SourceRange where = {}) : std::runtime_error(text), where_(where) {}
+  /// The op that could not be run, if it has a place.
+  SourceRange where() const { return where_; }
+
+private:
+  SourceRange where_;
 };
 
 /// A dim whose size is known.
