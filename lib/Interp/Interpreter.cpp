@@ -215,14 +215,14 @@ private:
     return results;
   }
 
-  /// A define block knows the caller's dims; its input slots are the operands.
+  /// A define block has the operands as input slots and the results as outputs, dim by dim.
   std::vector<Tensor> runDefine(const Op &op, const CallFields &call) {
     const Body &body = program_.body(call.define);
     auto input = [&](uint32_t slot) {
-      llvm::SmallVector<NameId, 6> order;
+      llvm::SmallVector<NameId, 6> names;
       for (const Dim &dim : body.inputs[slot].type.dims)
-        order.push_back(dim.name);
-      return permuted(operand(op, slot), order);
+        names.push_back(dim.name);
+      return alignedTo(names, operand(op, slot));
     };
     auto none = [](uint32_t) -> Tensor { throw InterpFault("a define block has no weights and states"); };
     auto noWrite = [](uint32_t, Tensor) { throw InterpFault("a define block has no states"); };
@@ -230,13 +230,20 @@ private:
     run.run();
     std::vector<Tensor> results;
     for (size_t i = 0; i < body.outputs.size() && i < call.resultFactors.size(); ++i) {
-      llvm::SmallVector<NameId, 6> order;
+      llvm::SmallVector<NameId, 6> names;
       for (uint32_t factor : call.resultFactors[i])
-        order.push_back(call.factors[factor].dim.name);
-      results.push_back(permuted(run.value(body.outputs[i].value), order));
+        names.push_back(call.factors[factor].dim.name);
+      results.push_back(alignedTo(names, run.value(body.outputs[i].value)));
       results.back().element = call.resultElements[i];
     }
     return results;
+  }
+
+  /// By name where the tensor has these dims. Else by position: a block may call two dims apart that are one to the
+  /// caller, as the queries' and the keys' positions of self-attention.
+  static Tensor alignedTo(llvm::ArrayRef<NameId> names, const Tensor &tensor) {
+    bool byName = llvm::all_of(names, [&](NameId name) { return tensor.has(name); });
+    return byName ? permuted(tensor, names) : renamed(tensor, names);
   }
 
   const Program &program_;
