@@ -1,9 +1,9 @@
 //===- Brackets.cpp - match brackets before parsing -----------------------===//
 // A stack of open brackets, each with the depth that the operators in it add to the parser's recursion:
 //   prefix   `- - x`, `not not x`: ends with the operand;
-//   reduce   `sum(D) sum(E) x`, `sum(D) x * sum(E) y`: an operand of a reduction reaches to the next `+`, `-` or weaker;
-//   open     `if`, comparisons, `and`, `or`: to the end of the expression;
-//   postfix  `x[..][..]`: to the next operator.
+//   reduce   `sum(D) sum(E) x`, `sum(D) x * sum(E) y`: an operand of a reduction reaches to the next `+`, `-` or
+//   weaker; open     `if`, comparisons, `and`, `or`: to the end of the expression; postfix  `x[..][..]`: to the next
+//   operator.
 // The depth of a token is the sum over the stack.
 //===----------------------------------------------------------------------===//
 #include "Brackets.h"
@@ -11,6 +11,7 @@
 #include "stg/Syntax/Parser.h"
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
 namespace stg {
@@ -32,6 +33,8 @@ struct Frame {
   bool hasAt = false;
   /// The list of a reduction: an operand follows its `)`.
   bool ofReduction = false;
+  /// `{ a = 1, b = 2 }`, not a block.
+  bool isList = false;
 
   unsigned depth() const { return below + 1 + prefix + reduce + open + postfix; }
 };
@@ -110,6 +113,9 @@ private:
     if (lexeme.visible) {
       lastVisible_ = lexeme;
       lastClosedReduction_ = false;
+      (lineFirst_.end == 0 ? lineFirst_ : lineSecond_.end == 0 ? lineSecond_ : lastVisible_) = lexeme;
+      lineHasBrace_ |= lexeme.type == L::LBRACE;
+      lineHasAssign_ |= lexeme.type == L::ASSIGN;
     }
   }
   void insertCloser(uint32_t opener) {
@@ -191,6 +197,7 @@ private:
 
   void newline(const Lexeme &lexeme) {
     size_t next = nextSignificant(index_);
+    closeList(next);
     if (inParens()) {
       if (lineMustEnd(next))
         closeOpenParens();
@@ -199,17 +206,78 @@ private:
     }
     if (stack_.size() > 1 && beginsDeclaration(next))
       closeBraces(lastVisible_.end);
+    insertOpeningBrace(next);
     top().prefix = top().reduce = top().open = top().postfix = 0;
+    if (typeAt(next) != L::ARROW && !joinsLines(lastVisible_.type)) {
+      lineFirst_ = lineSecond_ = {};
+      lineHasBrace_ = lineHasAssign_ = false;
+    }
     // Not by `emit`: what stands before a newline decides how the next line is read.
     out_.push_back(lexeme);
     lastWasNewline_ = true;
+  }
+
+  /// `train { steps = 1` and a new line that does not go on with it.
+  void closeList(size_t next) {
+    if (!top().isList || !afterOperand() || typeAt(next) == L::RBRACE || typeAt(next) == L::COMMA)
+      return;
+    reportMissing("}", lastVisible_.end, top().place);
+    insertCloser(top().type);
+  }
+
+  /// A line that needs a block and has no `{`. Repaired only if a `}` is left over: else all of the block is missing,
+  /// and the parser says so.
+  void insertOpeningBrace(size_t next) {
+    if (inParens() || lineHasBrace_ || !lineNeedsBlock() || typeAt(next) == L::ARROW || typeAt(next) == L::LBRACE ||
+        !(afterOperand() || lastVisible_.type == L::COLON))
+      return;
+    int surplus = -static_cast<int>(stack_.size() - 1);
+    for (size_t i = next; i < in_.size() && !beginsDeclaration(i); i = nextSignificant(i + 1))
+      surplus += in_[i].type == L::RBRACE ? 1 : in_[i].type == L::LBRACE ? -1 : 0;
+    if (surplus <= 0)
+      return;
+    SourceRange here{file_, lastVisible_.end, lastVisible_.end};
+    auto builder = report(here, diag::MissingBraces{.word = textOf(lineFirst_)});
+    if (lastVisible_.type == L::COLON) {
+      here.begin = lastVisible_.begin;
+      out_.back().visible = out_.back().type != L::COLON && out_.back().visible;
+    }
+    builder.fixit(here, " {", "{");
+    open({L::LBRACE, lastVisible_.end, lastVisible_.end, /*visible=*/true});
+  }
+  bool lineNeedsBlock() const {
+    llvm::StringRef word = textOf(lineFirst_);
+    bool named = isWord(lineSecond_);
+    if (stack_.size() == 1)
+      return named && llvm::StringSwitch<bool>(word)
+                          .Cases("layer", "op", "model", "optimizer", "plan", "workload", true)
+                          .Default(false);
+    return (word == "repeat" && (named || lineSecond_.type == L::INT)) || (word == "unit" && named) ||
+           (word == "if" && lineSecond_.type != L::ASSIGN) || (word == "pipeline" && lineSecond_.type == L::OVER);
+  }
+
+  static bool joinsLines(uint32_t type) {
+    return type == L::COMMA || type == L::ARROW || type == L::ASSIGN || type == L::PLUS || type == L::MINUS;
   }
 
   /// Inside ( or [: the line before and the line at `next` cannot belong together.
   bool lineMustEnd(size_t next) const {
     if (next == in_.size())
       return true;
-    if (in_[next].type == L::RBRACE)
+    switch (in_[next].type) {
+    case L::RBRACE:
+    case L::LET:
+    case L::REPEAT:
+    case L::RETURN:
+    case L::REQUIRE:
+      return true;
+    default:
+      break;
+    }
+    // `weight w`, `flops 2`: two operands side by side begin a line.
+    size_t second = nextVisible(next + 1);
+    if (isWord(in_[next]) && second < in_.size() &&
+        (isWord(in_[second]) || in_[second].type == L::INT || in_[second].type == L::STRING) && !stack_.back().hasAt)
       return true;
     return !stack_.back().hasAt && afterOperand() && beginsOperand(in_[next]);
   }
@@ -254,11 +322,19 @@ private:
     frame.place = place(lexeme);
     frame.indentation = indentationAt(lexeme.begin);
     frame.below = top().depth();
+    frame.isList = lexeme.type == L::LBRACE && opensList();
     frame.ofReduction = haveToken() && isReduction(lastVisible_);
     emit(lexeme);
     lastWasNewline_ = false;
     stack_.push_back(frame);
     checkDepth(frame.place);
+  }
+
+  bool opensList() const {
+    return llvm::StringSwitch<bool>(textOf(lineFirst_))
+        .Cases("train", "prefill", "decode", "emit", "precision", true)
+        .Cases("zero", "store", "recompute", "offload", "fold", "use", true)
+        .Default(false);
   }
 
   void close(const Lexeme &lexeme) {
@@ -276,8 +352,14 @@ private:
         out_.push_back({lexeme.type, lexeme.begin, lexeme.end, /*visible=*/false});
         return;
       }
+      builder.label(top().place, "this is open");
+      if (closesLater()) { // `[B, g, r), c]`: one too many
+        builder.fixit(place(lexeme), "", "remove it");
+        out_.push_back({lexeme.type, lexeme.begin, lexeme.end, /*visible=*/false});
+        return;
+      }
       // `f(x]`: read it as the closer of what is open.
-      builder.label(top().place, "this is open").fixit(place(lexeme), spelling(closerOf(top().type)));
+      builder.fixit(place(lexeme), spelling(closerOf(top().type)));
       emit({closerOf(top().type), lexeme.begin, lexeme.end, /*visible=*/true});
       stack_.pop_back();
       return;
@@ -292,9 +374,24 @@ private:
     lastClosedReduction_ = ofReduction;
   }
 
+  /// The bracket on top of the stack is closed behind this token, before any brace.
+  bool closesLater() const {
+    int depth = 0;
+    for (size_t i = index_ + 1; i < in_.size() && in_[i].type != L::LBRACE && in_[i].type != L::RBRACE; ++i) {
+      if (depth == 0 && in_[i].type == closerOf(stack_.back().type))
+        return true;
+      depth += in_[i].type == L::LPAREN || in_[i].type == L::LBRACKET   ? 1
+               : in_[i].type == L::RPAREN || in_[i].type == L::RBRACKET ? -1
+                                                                        : 0;
+    }
+    return false;
+  }
+
   void closeBrace(const Lexeme &lexeme) {
     closeOpenParens();
-    if (stack_.size() == 1) {
+    // `decode past = 3 }`: the brace of a list, whose own `{` is missing.
+    bool ofList = opensList() && lineHasAssign_ && !lineHasBrace_;
+    if (stack_.size() == 1 || ofList) {
       report(place(lexeme), diag::UnmatchedCloser{.closer = "}"});
       out_.push_back({lexeme.type, lexeme.begin, lexeme.end, /*visible=*/false});
       return;
@@ -308,7 +405,7 @@ private:
 
   void other(Lexeme lexeme) {
     if (lexeme.type == L::ERROR_CHAR) {
-      report(place(lexeme), diag::StrayCharacter{.character = textOf(lexeme)});
+      strayCharacter(lexeme);
       lexeme.visible = false;
       return out_.push_back(lexeme);
     }
@@ -321,6 +418,30 @@ private:
     emit(lexeme);
     lastWasNewline_ = false;
     checkDepth(place(lexeme));
+  }
+
+  void strayCharacter(const Lexeme &lexeme) {
+    llvm::StringRef character = textOf(lexeme);
+    constexpr llvm::StringRef kByteOrderMark = "\xEF\xBB\xBF";
+    if (lexeme.begin == 0 && character == kByteOrderMark)
+      return;
+    auto control = static_cast<unsigned char>(character[0]);
+    std::string shown =
+        control < 0x20 || control == 0x7F ? ("U+00" + llvm::utohexstr(control, false, 2)) : character.str();
+    auto builder = report(place(lexeme), diag::StrayCharacter{.character = shown});
+    // What word processors and mathematicians write.
+    llvm::StringRef meant = llvm::StringSwitch<llvm::StringRef>(character)
+                                .Cases("\u201C", "\u201D", "\u201E", "'", "\"")
+                                .Cases("\u2212", "\u2013", "\u2014", "-")
+                                .Cases("\u00D7", "\u00B7", "*")
+                                .Case("\u2264", "<=")
+                                .Case("\u2265", ">=")
+                                .Case("\u2260", "!=")
+                                .Case("\u2192", "->")
+                                .Case("\u00A0", " ")
+                                .Default("");
+    if (!meant.empty())
+      builder.fixit(place(lexeme), meant.str(), ("write `" + meant + "`").str());
   }
 
   void countOperator(const Lexeme &lexeme) {
@@ -381,6 +502,9 @@ private:
   llvm::SmallVector<Frame, 16> stack_;
   size_t index_ = 0;
   Lexeme lastVisible_{0, 0, 0, false};
+  /// The first two tokens of the line, and what else it has.
+  Lexeme lineFirst_{0, 0, 0, false}, lineSecond_{0, 0, 0, false};
+  bool lineHasBrace_ = false, lineHasAssign_ = false;
   bool lastClosedReduction_ = false;
   bool lastWasNewline_ = true;
   BracketResult result_;

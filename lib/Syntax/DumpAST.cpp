@@ -24,19 +24,19 @@ const char *spelling(Reduction op) {
   return kSpellings[static_cast<size_t>(op)];
 }
 const char *spelling(StmtKind kind) {
-  constexpr const char *kSpellings[] = {"let",    "factor", "require", "input", "weight", "state",  "share",
-                                        "repeat", "unit",   "if",      "return", "loss",  "output", "assign"};
+  constexpr const char *kSpellings[] = {"let",    "factor", "require", "input",  "weight", "state",  "share",
+                                        "repeat", "unit",   "if",      "return", "loss",   "output", "assign"};
   return kSpellings[static_cast<size_t>(kind)];
 }
 const char *spelling(PlanItemKind kind) {
-  constexpr const char *kSpellings[] = {"let",  "require", "include",   "if",      "mesh",       "fold",
-                                        "split", "keep",   "pin",       "run",     "fuse",       "zero",
+  constexpr const char *kSpellings[] = {"let",   "require",   "include", "if",         "mesh",     "fold",
+                                        "split", "keep",      "pin",     "run",        "fuse",     "zero",
                                         "store", "recompute", "offload", "microbatch", "pipeline", "precision"};
   return kSpellings[static_cast<size_t>(kind)];
 }
 const char *spelling(WorkItemKind kind) {
-  constexpr const char *kSpellings[] = {"let",     "model", "plan",      "mode", "sweep", "ranks",
-                                        "routing", "set",   "optimizer", "emit"};
+  constexpr const char *kSpellings[] = {"let",   "model",   "plan", "mode",      "sweep",
+                                        "ranks", "routing", "set",  "optimizer", "emit"};
   return kSpellings[static_cast<size_t>(kind)];
 }
 const char *spelling(ItemKind kind) {

@@ -237,7 +237,8 @@ const CallExpr *ASTBuilder::call(P::CallContext *ctx) {
   node->hasSemicolon = ctx->SEMI() != nullptr;
   llvm::SmallVector<Arg, 8> args;
   for (P::ArgsContext *group : ctx->args()) {
-    bool afterSemicolon = node->hasSemicolon && group->start->getStartIndex() > ctx->SEMI()->getSymbol()->getStartIndex();
+    bool afterSemicolon =
+        node->hasSemicolon && group->start->getStartIndex() > ctx->SEMI()->getSymbol()->getStartIndex();
     for (P::ArgContext *argCtx : group->arg())
       args.push_back(arg(argCtx, afterSemicolon));
   }
@@ -334,7 +335,8 @@ const Expr *ASTBuilder::badNumber(SourceRange place) {
   llvm::StringRef digits = literal.take_while([](char c) { return (c >= '0' && c <= '9') || c == '_'; });
   llvm::StringRef suffix = literal.drop_front(digits.size());
   if (suffix == "K" || suffix == "KB") {
-    std::string binary = (digits + "Ki" + suffix.drop_front()).str(), decimal = (digits + "k" + suffix.drop_front()).str();
+    std::string binary = (digits + "Ki" + suffix.drop_front()).str(),
+                decimal = (digits + "k" + suffix.drop_front()).str();
     node->value = scaled(digits, 1024);
     std::optional<int64_t> thousands = scaled(digits, 1000);
     if (!node->value || !thousands) {

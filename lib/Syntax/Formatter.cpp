@@ -63,7 +63,7 @@ private:
 
   void collect(llvm::ArrayRef<Lexeme> lexemes, llvm::ArrayRef<TokenRole> roles, llvm::StringRef text) {
     size_t visible = 0;
-    unsigned newlines = 0; // since the last token or comment
+    unsigned newlines = 0;                  // since the last token or comment
     bool newline = false, separator = true; // since the last token
     llvm::SmallVector<Comment, 1> above;
     for (const Lexeme &lexeme : lexemes) {
@@ -71,6 +71,7 @@ private:
       llvm::StringRef spelling = text.slice(lexeme.begin, lexeme.end);
       switch (lexeme.type) {
       case P::WS:
+      case P::ERROR_CHAR: // a byte order mark, else the text would have errors
         continue;
       case P::NL:
         ++newlines;
@@ -173,8 +174,8 @@ private:
     size_t inlineUntil = 0;
     for (size_t i = at_; i < tokens_.size(); ++i) {
       const Token &token = tokens_[i];
-      if (i > at_ && i > inlineUntil && (token.startsLine || token.role == TokenRole::Separator ||
-                                         (token.role == TokenRole::BlockClose)))
+      if (i > at_ && i > inlineUntil &&
+          (token.startsLine || token.role == TokenRole::Separator || (token.role == TokenRole::BlockClose)))
         break;
       width += displayWidth(token.text) + (i > at_ && blankBetween(tokens_[i - 1], token));
       if (token.role != TokenRole::BlockOpen)

@@ -11,11 +11,9 @@ const File *ASTBuilder::file(P::FileContext *ctx) {
   std::vector<P::EditionContext *> editions = ctx->edition();
   std::vector<P::ItemContext *> items = ctx->item();
   if (editions.empty()) {
-    // Without a readable first line there is an error already, if anything at all was wrong with it.
-    if (!ctx->exception && !diags_.hasErrors())
-      diags_.report(SourceRange{file_, 0, 0}, diag::MissingEdition{})
-          .help("begin the file with the line `stg 1`")
-          .fixit(SourceRange{file_, 0, 0}, "stg 1\n");
+    diags_.report(SourceRange{file_, 0, 0}, diag::MissingEdition{})
+        .help("begin the file with the line `stg 1`")
+        .fixit(SourceRange{file_, 0, 0}, "stg 1\n");
   } else if (!editions[0]->exception) {
     SourceRange place = range(editions[0]->INT());
     std::optional<int64_t> number = integerValue(place);

@@ -14,17 +14,20 @@ constexpr llvm::StringRef kFile[] = {"use", "let", "layer", "op", "optimizer", "
 constexpr llvm::StringRef kStatement[] = {"let",    "factor", "require", "input",  "weight", "state", "share",
                                           "repeat", "unit",   "if",      "return", "loss",   "output"};
 constexpr llvm::StringRef kOp[] = {"kind", "flops", "other", "bytes", "where", "save", "define", "grad", "let"};
-constexpr llvm::StringRef kPlan[] = {"let",  "require", "include",    "if",    "mesh",    "fold",
-                                     "split", "keep",   "pin",        "run",   "fuse",    "zero",
+constexpr llvm::StringRef kPlan[] = {"let",   "require",   "include", "if",         "mesh",     "fold",
+                                     "split", "keep",      "pin",     "run",        "fuse",     "zero",
                                      "store", "recompute", "offload", "microbatch", "pipeline", "precision"};
 constexpr llvm::StringRef kPipeline[] = {"schedule", "cut"};
 constexpr llvm::StringRef kWorkload[] = {"let",   "model", "plan",    "train", "prefill",   "decode",
                                          "sweep", "ranks", "routing", "set",   "optimizer", "emit"};
 
 const LineWords kLists[] = {
-    {P::RuleFile, "a declaration", kFile},         {P::RuleBlock, "a statement", kStatement},
-    {P::RuleOpBlock, "a property of an op", kOp},  {P::RulePlanBlock, "a rule of a plan", kPlan},
-    {P::RulePipeBlock, "a line of a pipeline", kPipeline}, {P::RuleWorkBlock, "a line of a workload", kWorkload},
+    {P::RuleFile, "a declaration", kFile},
+    {P::RuleBlock, "a statement", kStatement},
+    {P::RuleOpBlock, "a property of an op", kOp},
+    {P::RulePlanBlock, "a rule of a plan", kPlan},
+    {P::RulePipeBlock, "a line of a pipeline", kPipeline},
+    {P::RuleWorkBlock, "a line of a workload", kWorkload},
 };
 
 } // namespace

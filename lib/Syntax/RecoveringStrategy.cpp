@@ -1,8 +1,8 @@
 //===- RecoveringStrategy.cpp - where parsing goes on after a slip --------===//
-// Lists in braces are loops over (line | NL | ';'). `sync` runs before each turn of such a loop: what cannot begin a line
-// is reported there and skipped, so the loop itself never fails. Errors within a line unwind to its rule, which skips to
-// the end of the line, over braces that the line opened. Brackets.h has balanced all brackets before, so skipping cannot
-// run out of a block.
+// Lists in braces are loops over (line | NL | ';'). `sync` runs before each turn of such a loop: what cannot begin a
+// line is reported there and skipped, so the loop itself never fails. Errors within a line unwind to its rule, which
+// skips to the end of the line, over braces that the line opened. Brackets.h has balanced all brackets before, so
+// skipping cannot run out of a block.
 //===----------------------------------------------------------------------===//
 #include "RecoveringStrategy.h"
 #include "SyntaxSlips.h"
@@ -60,30 +60,44 @@ bool goesOn(antlr4::Parser *parser) {
   return tokens->LA(i) == P::LBRACE || tokens->LA(i) == P::ELSE;
 }
 
-/// Braces opened and not closed between the start of the rule and the current token.
-int openBraces(antlr4::Parser *parser, const antlr4::ParserRuleContext *ctx) {
+/// How a token changes the number of open brackets.
+int bracketStep(size_t type) {
+  switch (type) {
+  case P::LPAREN:
+  case P::LBRACKET:
+  case P::LBRACE:
+    return 1;
+  case P::RPAREN:
+  case P::RBRACKET:
+  case P::RBRACE:
+    return -1;
+  default:
+    return 0;
+  }
+}
+
+/// Brackets opened and not closed between the start of the rule and the current token.
+int openBrackets(antlr4::Parser *parser, const antlr4::ParserRuleContext *ctx) {
   antlr4::TokenStream *tokens = parser->getTokenStream();
   int open = 0;
-  for (size_t i = ctx->start->getTokenIndex(); i < tokens->index(); ++i) {
-    size_t type = tokens->get(i)->getType();
-    open += type == P::LBRACE ? 1 : type == P::RBRACE ? -1 : 0;
-  }
+  for (size_t i = ctx->start->getTokenIndex(); i < tokens->index(); ++i)
+    open += bracketStep(tokens->get(i)->getType());
   return open;
 }
 
 } // namespace
 
-bool RecoveringStrategy::isSilent(const antlr4::Token *token) const {
-  uint32_t at = std::min<uint32_t>(token->getStartIndex(), text_.size());
-  return silent_.contains(diags_.sources().lineOf(file_, at));
+void RecoveringStrategy::report(const Slip &slip) {
+  uint32_t at = std::min<uint32_t>(slip.token.getStartIndex(), text_.size());
+  if (silent_.insert(diags_.sources().lineOf(file_, at)).second)
+    reportSlip(slip, diags_);
 }
 
 void RecoveringStrategy::reportError(antlr4::Parser *parser, const antlr4::RecognitionException &error) {
   if (inErrorRecoveryMode(parser))
     return;
   beginErrorCondition(parser);
-  if (!isSilent(error.getOffendingToken()))
-    reportSlip(Slip{file_, text_, *parser, *error.getOffendingToken(), error.getExpectedTokens()}, diags_);
+  report(Slip{file_, text_, *parser, *error.getOffendingToken(), error.getExpectedTokens()});
 }
 
 antlr4::Token *RecoveringStrategy::recoverInline(antlr4::Parser *parser) {
@@ -94,9 +108,9 @@ void RecoveringStrategy::recover(antlr4::Parser *parser, std::exception_ptr erro
   antlr4::ParserRuleContext *ctx = parser->getContext();
   size_t rule = ctx->getRuleIndex();
   if (isLineRule(rule))
-    skipLine(parser, openBraces(parser, ctx));
+    skipLine(parser, openBrackets(parser, ctx));
   else if (rule == P::RuleItem || rule == P::RuleEdition)
-    skipDeclaration(parser, openBraces(parser, ctx));
+    skipDeclaration(parser, openBrackets(parser, ctx));
   else if (rule == P::RuleFile || rule == P::RuleLoneExpr || rule == P::RuleLoneSel)
     while (parser->getCurrentToken()->getType() != antlr4::Token::EOF)
       parser->consume();
@@ -110,7 +124,7 @@ void RecoveringStrategy::skipLine(antlr4::Parser *parser, int open) {
     size_t type = parser->getCurrentToken()->getType();
     if (type == antlr4::Token::EOF || (open <= 0 && endsLine(type) && !(type == P::NL && goesOn(parser))))
       return;
-    open += type == P::LBRACE ? 1 : type == P::RBRACE ? -1 : 0;
+    open += bracketStep(type);
     parser->consume();
   }
 }
@@ -129,7 +143,7 @@ void RecoveringStrategy::skipDeclaration(antlr4::Parser *parser, int open) {
           (beginsDeclaration(parser, next->getType()) && start > 0 && text_[start - 1] == '\n'))
         return;
     }
-    open += type == P::LBRACE ? 1 : type == P::RBRACE ? -1 : 0;
+    open += bracketStep(type);
     parser->consume();
   }
 }
@@ -152,8 +166,7 @@ void RecoveringStrategy::sync(antlr4::Parser *parser) {
                        (!isFile && before->getType() == P::LBRACE);
     if (atLineStart && expected.contains(type))
       return;
-    if (!isSilent(token))
-      reportSlip(Slip{file_, text_, *parser, *token, std::move(expected), /*afterLine=*/!atLineStart}, diags_);
+    report(Slip{file_, text_, *parser, *token, std::move(expected), /*afterLine=*/!atLineStart});
     if (isFile)
       skipDeclaration(parser, 0);
     else

@@ -1,6 +1,7 @@
 //===- SyntaxSlips.cpp - say what is wrong with a line --------------------===//
-// `reportSlip` asks one recogniser after the other; each looks at the tokens of the line and either reports or declines.
-// The order matters: a foreign `def` also lacks braces, and a colon in place of `{` is not one in place of `=`.
+// `reportSlip` asks one recogniser after the other; each looks at the tokens of the line and either reports or
+// declines. The order matters: a foreign `def` also lacks braces, and a colon in place of `{` is not one in place of
+// `=`.
 //===----------------------------------------------------------------------===//
 #include "SyntaxSlips.h"
 #include "LineWords.h"
@@ -24,6 +25,8 @@ std::optional<llvm::StringRef> closestWord(llvm::StringRef word, llvm::ArrayRef<
   return found == words.end() ? std::nullopt : std::optional(*found);
 }
 
+constexpr const char *kSlashes = "`//` divides; a comment begins with `#`";
+
 class SlipReporter {
 public:
   SlipReporter(const Slip &slip, Diagnostics &diags)
@@ -32,14 +35,21 @@ public:
   }
 
   void run() {
-    if (foreignKeyword() || leadingOperator() || missingBraces() || danglingOperator() || assignmentInCondition() || trailingComma() || missingOver() ||
-        colonForEquals() || equalsForColon() || unknownKeyword())
+    // The first line without `stg`: what the missing edition will be reported for.
+    if (at_ == 0 && type(at_) == P::INT && list_ && list_->rule == P::RuleFile)
       return;
-    if (slip_.afterLine && isLineStart(at_))
-      report(range(at_), diag::MissingLineBreak{.word = text(at_),
-                                                .alternative = list_->rule == P::RuleFile ? "" : ", or a `;` before it"});
-    else
+    if (foreignKeyword() || leadingOperator() || missingBraces() || danglingOperator() || assignmentInCondition() ||
+        trailingComma() || missingOver() || colonForEquals() || equalsForColon() || unknownKeyword())
+      return;
+    if (slip_.afterLine && isLineStart(at_)) {
+      auto builder = report(
+          range(at_), diag::MissingLineBreak{.word = text(at_),
+                                             .alternative = list_->rule == P::RuleFile ? "" : ", or a `;` before it"});
+      if (lineHas(P::FLOORDIV))
+        builder.note(kSlashes);
+    } else {
       unexpected();
+    }
   }
 
 private:
@@ -116,16 +126,16 @@ private:
 
   bool foreignKeyword() {
     llvm::StringRef word = text(first_);
-    const char *instead = llvm::StringSwitch<const char *>(word)
-                              .Cases("def", "class", "func", "function", "fn", "module",
-                                     "a layer begins with `layer`, an operator with `op`, a network with `model`")
-                              .Cases("for", "while", "the one loop is `repeat n as name { ... }`")
-                              .Cases("import", "from",
-                                     "`use std.{attention}` or `use \"file.stg\" as name` brings names in")
-                              .Cases("elif", "elsif", "elseif", "write `else if`")
-                              .Cases("const", "var", "val", "int", "float", "write `let name = value`")
-                              .Cases("param", "parameter", "write `weight w[D, F]`")
-                              .Default(nullptr);
+    const char *instead =
+        llvm::StringSwitch<const char *>(word)
+            .Cases("def", "class", "func", "function", "fn", "module",
+                   "a layer begins with `layer`, an operator with `op`, a network with `model`")
+            .Cases("for", "while", "the one loop is `repeat n as name { ... }`")
+            .Cases("import", "from", "`use std.{attention}` or `use \"file.stg\" as name` brings names in")
+            .Cases("elif", "elsif", "elseif", "write `else if`")
+            .Cases("const", "var", "val", "int", "float", "write `let name = value`")
+            .Cases("param", "parameter", "write `weight w[D, F]`")
+            .Default(nullptr);
     bool atWord = at_ == first_ || at_ == first_ + 1;
     if (!instead || !atWord || (at_ != first_ && !isWordType(type(at_)) && !isLiteralType(type(at_))))
       return false;
@@ -140,9 +150,12 @@ private:
       ++i;
     if (i == 0 || type(i - 1) != P::NL || !isBinaryOperator(type(i)))
       return false;
-    report(range(i), diag::UnexpectedToken{.expected = list_ ? list_->thing : "a name",
-                                           .found = ("`" + text(i) + "`").str()})
-        .note(("the line before is complete; `" + text(i) + "` at its end would join the two").str());
+    std::string note = type(i) == P::FLOORDIV
+                           ? kSlashes
+                           : ("the line before is complete; `" + text(i) + "` at its end would join the two").str();
+    report(range(i),
+           diag::UnexpectedToken{.expected = list_ ? list_->thing : "a name", .found = ("`" + text(i) + "`").str()})
+        .note(note);
     return true;
   }
 
@@ -227,13 +240,15 @@ private:
 
   bool missingOver() {
     llvm::StringRef word = text(first_);
-    bool takesOver = list_ && list_->rule == P::RulePlanBlock &&
-                     llvm::StringSwitch<bool>(word).Cases("split", "zero", "store", "fold", "pipeline", true).Default(false);
+    bool takesOver =
+        list_ && list_->rule == P::RulePlanBlock &&
+        llvm::StringSwitch<bool>(word).Cases("split", "zero", "store", "fold", "pipeline", true).Default(false);
     if (!takesOver || at_ == first_ || lineHas(P::OVER) || restHas(P::OVER))
       return false;
     bool betweenNames = at_ > first_ + 1 || word == "pipeline";
-    bool otherWord =
-        llvm::StringSwitch<bool>(text(at_)).Cases("on", "across", "by", "in", "to", "along", "onto", true).Default(false);
+    bool otherWord = llvm::StringSwitch<bool>(text(at_))
+                         .Cases("on", "across", "by", "in", "to", "along", "onto", true)
+                         .Default(false);
     if (!betweenNames || !(isWordType(type(at_)) || otherWord || isEnd(type(at_))))
       return false;
     auto builder = report(range(at_), diag::MissingOver{.word = word});
@@ -292,9 +307,10 @@ private:
     if (!list_ || !isWordType(type(first_)) || list_->contains(text(first_)))
       return false;
     // Where lines may begin with any name, a word is a keyword only if something follows that no name takes.
-    bool reads = list_->rule == P::RuleBlock ? at_ == first_ + 1 && (isWordType(type(at_)) || isLiteralType(type(at_)) ||
-                                                                      type(at_) == P::LBRACE || type(at_) == P::DOT)
-                                             : at_ == first_;
+    bool reads = list_->rule == P::RuleBlock
+                     ? at_ == first_ + 1 && (isWordType(type(at_)) || isLiteralType(type(at_)) ||
+                                             type(at_) == P::LBRACE || type(at_) == P::DOT)
+                     : at_ == first_;
     if (!reads || slip_.afterLine)
       return false;
     llvm::StringRef word = text(first_);
@@ -318,8 +334,11 @@ private:
     auto builder = report(range(at_), diag::UnexpectedToken{.expected = expectedText(), .found = found});
     if (type(at_) == P::LPAREN && list_ && list_->rule == P::RuleBlock && at_ == first_ + 1)
       builder.note("a statement names its result, `y = " + text(first_).str() + "(...)`, or returns it");
+    if (lineHas(P::FLOORDIV) || type(at_) == P::FLOORDIV)
+      builder.note(kSlashes);
     if (type(at_) == P::COLON && inRule(P::RuleTparam))
-      builder.note("a tensor lists its dimensions, `" + text(at_ - 1).str() + "[..., D]`; what is no tensor stands behind `;`");
+      builder.note("a tensor lists its dimensions, `" + text(at_ - 1).str() +
+                   "[..., D]`; what is no tensor stands behind `;`");
   }
 
   std::string expectedText() const {
@@ -328,7 +347,8 @@ private:
     if (expected.contains(slip_.token.getType()) && !slip_.afterLine)
       return byRule();
     std::vector<std::string> parts;
-    bool expression = expected.contains(static_cast<size_t>(P::NOT)), name = expected.contains(static_cast<size_t>(P::ID));
+    bool expression = expected.contains(static_cast<size_t>(P::NOT)),
+         name = expected.contains(static_cast<size_t>(P::ID));
     if (expression)
       parts.push_back("an expression");
     else if (list_ && name && (type(at_) != P::NL && at_ == first_) && !slip_.afterLine)
@@ -357,8 +377,7 @@ private:
 
   std::string byRule() const {
     size_t before = at_ > 0 ? type(at_ - 1) : 0;
-    bool afterOperand =
-        isWordType(before) || isLiteralType(before) || before == P::RPAREN || before == P::RBRACKET;
+    bool afterOperand = isWordType(before) || isLiteralType(before) || before == P::RPAREN || before == P::RBRACKET;
     if (slip_.afterLine)
       return "the end of the line";
     if (inRule(P::RuleExpr) || inRule(P::RuleArgs))

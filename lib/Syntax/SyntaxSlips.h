@@ -1,6 +1,6 @@
 //===- SyntaxSlips.h - say what is wrong with a line ----------------------===//
-// The parser knows at which token it cannot go on, not what the author meant. Here the frequent slips are recognised from
-// the tokens around that place, most telling first; what is left becomes "expected ..., found ...".
+// The parser knows at which token it cannot go on, not what the author meant. Here the frequent slips are recognised
+// from the tokens around that place, most telling first; what is left becomes "expected ..., found ...".
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -1,8 +1,8 @@
 //===- FormatterTest.cpp - the look of a text, and what formatting keeps --===//
+#include "stg/Syntax/Formatter.h"
 #include "ParseFixture.h"
 #include "StgFiles.h"
 #include "stg/Syntax/DumpAST.h"
-#include "stg/Syntax/Formatter.h"
 
 #include <fstream>
 #include <random>
@@ -96,52 +96,56 @@ TEST(Formatter, blocksOnOneLineStayIfSimple) {
 }
 
 TEST(Formatter, commentsAndEmptyLinesStay) {
-  EXPECT_EQ(format("# head\n\n\n\nstg 1   # edition\n## doc\nplan p {   # a plan\n\n  # first\n  mesh a = *   # longer\n"
-                   "  mesh bb = *, c # x\n\n\n\n  # own\n\n  microbatch 1\n  # last\n\n}\n# tail\n"),
-            "# head\n"
-            "\n"
-            "stg 1  # edition\n"
-            "## doc\n"
-            "plan p {  # a plan\n"
-            "  # first\n"
-            "  mesh a = *      # longer\n"
-            "  mesh bb = *, c  # x\n"
-            "\n"
-            "  # own\n"
-            "\n"
-            "  microbatch 1\n"
-            "  # last\n"
-            "}\n"
-            "# tail\n");
+  EXPECT_EQ(
+      format("# head\n\n\n\nstg 1   # edition\n## doc\nplan p {   # a plan\n\n  # first\n  mesh a = *   # longer\n"
+             "  mesh bb = *, c # x\n\n\n\n  # own\n\n  microbatch 1\n  # last\n\n}\n# tail\n"),
+      "# head\n"
+      "\n"
+      "stg 1  # edition\n"
+      "## doc\n"
+      "plan p {  # a plan\n"
+      "  # first\n"
+      "  mesh a = *      # longer\n"
+      "  mesh bb = *, c  # x\n"
+      "\n"
+      "  # own\n"
+      "\n"
+      "  microbatch 1\n"
+      "  # last\n"
+      "}\n"
+      "# tail\n");
 }
 
 TEST(Formatter, continuationsAreJoinedAndElseFollowsItsBrace) {
-  EXPECT_EQ(format("stg 1\nlayer f(\n  x[B]\n)\n -> [B] {\n  y =\n    x +\n    x\n  if a ==\n b {\n    y = x\n  }\n  else {\n"
-                   "    y = 2\n  }\n  return y\n}\n"),
-            "stg 1\n"
-            "layer f(x[B]) -> [B] {\n"
-            "  y = x + x\n"
-            "  if a == b {\n"
-            "    y = x\n"
-            "  } else {\n"
-            "    y = 2\n"
-            "  }\n"
-            "  return y\n"
-            "}\n");
+  EXPECT_EQ(
+      format("stg 1\nlayer f(\n  x[B]\n)\n -> [B] {\n  y =\n    x +\n    x\n  if a ==\n b {\n    y = x\n  }\n  else {\n"
+             "    y = 2\n  }\n  return y\n}\n"),
+      "stg 1\n"
+      "layer f(x[B]) -> [B] {\n"
+      "  y = x + x\n"
+      "  if a == b {\n"
+      "    y = x\n"
+      "  } else {\n"
+      "    y = 2\n"
+      "  }\n"
+      "  return y\n"
+      "}\n");
 }
 
 TEST(Formatter, longLinesBreakAtTheOutermostBracket) {
-  EXPECT_EQ(format("stg 1\nop attend(q[b, s, (g, r), c], k[b, t, g, c], v[b, t, g, d]; mask = causal) -> o[b, s, (g, r), d], "
-                   "lse[b, s, (g, r)]: f32 {\n  flops 1\n}\n"
-                   "let experts_ffn = moe(E, top = 8, groups = 8, top_groups = 4, score = sigmoid, expert = swiglu(F = 2048), "
-                   "shared = swiglu(F = 2048))\n"),
-            "stg 1\n"
-            "op attend(q[b, s, (g, r), c], k[b, t, g, c], v[b, t, g, d]; mask = causal)\n"
-            "     -> o[b, s, (g, r), d], lse[b, s, (g, r)]: f32 {\n"
-            "  flops 1\n"
-            "}\n"
-            "let experts_ffn = moe(E, top = 8, groups = 8, top_groups = 4, score = sigmoid, expert = swiglu(F = 2048),\n"
-            "                      shared = swiglu(F = 2048))\n");
+  EXPECT_EQ(
+      format(
+          "stg 1\nop attend(q[b, s, (g, r), c], k[b, t, g, c], v[b, t, g, d]; mask = causal) -> o[b, s, (g, r), d], "
+          "lse[b, s, (g, r)]: f32 {\n  flops 1\n}\n"
+          "let experts_ffn = moe(E, top = 8, groups = 8, top_groups = 4, score = sigmoid, expert = swiglu(F = 2048), "
+          "shared = swiglu(F = 2048))\n"),
+      "stg 1\n"
+      "op attend(q[b, s, (g, r), c], k[b, t, g, c], v[b, t, g, d]; mask = causal)\n"
+      "     -> o[b, s, (g, r), d], lse[b, s, (g, r)]: f32 {\n"
+      "  flops 1\n"
+      "}\n"
+      "let experts_ffn = moe(E, top = 8, groups = 8, top_groups = 4, score = sigmoid, expert = swiglu(F = 2048),\n"
+      "                      shared = swiglu(F = 2048))\n");
 }
 
 TEST(Formatter, textsWithErrorsAreLeftAlone) {

@@ -122,9 +122,12 @@ std::set<std::string> firstWords(const std::string &name) {
 }
 
 TEST(Grammar, messagesKnowTheWordsThatLinesBeginWith) {
-  const std::pair<const char *, const char *> lists[] = {
-      {"a declaration", "item"},      {"a statement", "stmt"},          {"a property of an op", "opItem"},
-      {"a rule of a plan", "planItem"}, {"a line of a pipeline", "pipeItem"}, {"a line of a workload", "workItem"}};
+  const std::pair<const char *, const char *> lists[] = {{"a declaration", "item"},
+                                                         {"a statement", "stmt"},
+                                                         {"a property of an op", "opItem"},
+                                                         {"a rule of a plan", "planItem"},
+                                                         {"a line of a pipeline", "pipeItem"},
+                                                         {"a line of a workload", "workItem"}};
   for (auto [thing, ruleName] : lists)
     for (const LineWords &list : allLineWords())
       if (list.thing == thing) {

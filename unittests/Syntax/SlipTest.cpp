@@ -2,6 +2,10 @@
 // Exact texts: what people read is the feature. Further texts are in test/Syntax.
 //===----------------------------------------------------------------------===//
 #include "ParseFixture.h"
+#include "StgFiles.h"
+
+#include <fstream>
+#include <sstream>
 
 namespace stg {
 namespace {
@@ -69,6 +73,33 @@ TEST(Slip, unmatchedCloser) {
                                     "   |    this is open\n");
 }
 
+TEST(Slip, oneBracketTooManyOnALine) {
+  EXPECT_EQ(inLayer("q[B, g, r), c] = f(x)"), "error[E103]: `)` closes nothing that is open\n"
+                                              "  --> test.stg:3:12\n"
+                                              " 3 |   q[B, g, r), c] = f(x)\n"
+                                              "   |    ^       ^ help: remove it\n"
+                                              "   |    this is open\n");
+  EXPECT_EQ(Parsed("stg 1\nworkload w {\n  decode past = 3 }\n  ranks 8\n}\n").codes(), "E103");
+}
+
+TEST(Slip, missingBraceOfAList) {
+  EXPECT_EQ(Parsed("stg 1\nworkload w {\n  train { steps = 1\n  ranks 8\n}\n").messages(),
+            "error[E102]: missing `}`\n"
+            "  --> test.stg:3:20\n"
+            " 3 |   train { steps = 1\n"
+            "   |         ^          ^ help: insert `}`\n"
+            "   |         opened here\n");
+}
+
+TEST(Slip, missingOpeningBraceWhoseCloserIsThere) {
+  Parsed parsed(
+      "stg 1\nlayer f(x[B])\n     -> [B]\n  repeat 3 as b\n    x = x\n  }\n  if a\n    x = x\n  }\n  return x\n}\n"
+      "plan p\n  mesh a = *\n}\n");
+  EXPECT_EQ(parsed.codes(), "E109 E109 E109 E109");
+  ASSERT_TRUE(parsed.file);
+  EXPECT_EQ(parsed.file->items.size(), 2u);
+}
+
 TEST(Slip, colonForEquals) {
   EXPECT_EQ(inPlan("mesh dp: 4, tp = 8"), "error[E104]: `:` where `=` belongs: `dp = ...` gives a value\n"
                                           "  --> test.stg:3:10\n"
@@ -88,7 +119,8 @@ TEST(Slip, equalsForColon) {
                                              "  --> test.stg:3:18\n"
                                              " 3 |   weight w[B, D] = i32\n"
                                              "   |                  ^ help: :\n");
-  EXPECT_EQ(inOp("kind c = whole").substr(0, 68), "error[E105]: `=` where `:` belongs: `kind` is written `c: whole`\n  -");
+  EXPECT_EQ(inOp("kind c = whole").substr(0, 68),
+            "error[E105]: `=` where `:` belongs: `kind` is written `c: whole`\n  -");
   EXPECT_EQ(inPlan("pin a.b = [B/dp]").substr(0, 11), "error[E105]");
 }
 
@@ -173,10 +205,27 @@ TEST(Slip, unknownKeyword) {
 }
 
 TEST(Slip, strayCharacter) {
-  EXPECT_EQ(inLayer("y = x · x"), "error[E113]: `·` has no meaning here\n"
+  EXPECT_EQ(inLayer("y = x § x"), "error[E113]: `§` has no meaning here\n"
                                   "  --> test.stg:3:9\n"
-                                  " 3 |   y = x · x\n"
+                                  " 3 |   y = x § x\n"
                                   "   |         ^\n");
+}
+
+TEST(Slip, charactersOfWordProcessors) {
+  EXPECT_EQ(inLayer("y = x × x"), "error[E113]: `×` has no meaning here\n"
+                                  "  --> test.stg:3:9\n"
+                                  " 3 |   y = x × x\n"
+                                  "   |         ^ help: write `*`\n");
+  EXPECT_EQ(inLayer("y = x\r + x").substr(0, 43), "error[E113]: `U+000D` has no meaning here\n ");
+  EXPECT_EQ(Parsed("\xEF\xBB\xBFstg 1\r\nlet a = 3\r\n").messages(), "") << "byte order mark and CR LF";
+}
+
+TEST(Slip, commentsOfOtherLanguages) {
+  EXPECT_EQ(inLayer("z = x // a comment"), "error[E119]: `comment` needs a line of its own, or a `;` before it\n"
+                                           "  --> test.stg:3:14\n"
+                                           " 3 |   z = x // a comment\n"
+                                           "   |              ^^^^^^^\n"
+                                           "   = `//` divides; a comment begins with `#`\n");
 }
 
 TEST(Slip, unterminatedString) {
@@ -217,6 +266,23 @@ TEST(Slip, longButFlatIsNotTooDeep) {
   }
   EXPECT_EQ(Parsed("stg 1\nlet a = [" + sums + ", " + views + ", " + products + ", " + list + "]\n").messages(), "");
   EXPECT_EQ(Parsed("stg 1\nlet a = " + std::string(250, '(') + "1" + std::string(250, ')') + "\n").messages(), "");
+}
+
+TEST(Slip, whatIsNotTooDeepIsBuilt) {
+  auto nested = [](const std::string &open, const std::string &inner, const std::string &close) {
+    std::string text = inner;
+    for (int i = 0; i < 120; ++i)
+      text = open + text + close;
+    return text;
+  };
+  for (const std::string &value :
+       {nested("(", "x", ")"), nested("f(a: g(", "x", "))"), nested("[", "x", "]"), nested("- not ", "x", ""),
+        nested("sum(D) ", "x", ""), nested("if a then b else ", "x", ""), nested("", "x", "[A as B]"),
+        nested("a == ", "x", ""), nested("x[", "1", "]")})
+    EXPECT_EQ(Parsed("stg 1\nlet a = " + value + "\n").messages(), "") << value;
+  for (const std::string &lines :
+       {nested("if a { ", "x = y", " }"), nested("if a { } else ", "{ }", ""), nested("repeat 3 as b { ", "", " }")})
+    EXPECT_EQ(Parsed("stg 1\nlayer f(; F) {\n" + lines + "\n}\n").messages(), "") << lines;
 }
 
 TEST(Slip, numberTooLarge) {
@@ -271,10 +337,10 @@ TEST(Slip, twoStatementsOnALine) {
 
 TEST(Slip, unknownEscape) {
   EXPECT_EQ(inLayer("require x, \"a\\qb\""), "error[E120]: a string has no escape `\\q`\n"
-                                              "  --> test.stg:3:16\n"
-                                              " 3 |   require x, \"a\\qb\"\n"
-                                              "   |                ^^\n"
-                                              "   = escapes: \\\" \\\\ \\n \\t\n");
+                                             "  --> test.stg:3:16\n"
+                                             " 3 |   require x, \"a\\qb\"\n"
+                                             "   |                ^^\n"
+                                             "   = escapes: \\\" \\\\ \\n \\t\n");
 }
 
 TEST(Slip, givenTwice) {
@@ -287,9 +353,7 @@ TEST(Slip, givenTwice) {
   EXPECT_EQ(inPlan("pipeline over pp { cut even; cut balanced }").substr(0, 11), "error[E121]");
 }
 
-TEST(Slip, editionNotFirst) {
-  EXPECT_EQ(Parsed("let a = 3\nstg 1\n").codes(), "E122");
-}
+TEST(Slip, editionNotFirst) { EXPECT_EQ(Parsed("let a = 3\nstg 1\n").codes(), "E122"); }
 
 TEST(Slip, assignmentInCondition) {
   EXPECT_EQ(inLayer("if x = 3 { z = x }"), "error[E123]: `=` gives a value; to compare, write `==`\n"
@@ -298,9 +362,48 @@ TEST(Slip, assignmentInCondition) {
                                            "   |        ^ help: ==\n");
 }
 
+/// Every file of test/Syntax/Inputs with one token left out, for every 29th token.
+std::vector<std::string> textsWithOneSlip() {
+  std::vector<std::string> texts;
+  size_t turn = 0;
+  for (const std::string &path : correctStgFiles()) {
+    if (path.find("test/Syntax/Inputs") == std::string::npos)
+      continue;
+    std::stringstream stream;
+    stream << std::ifstream(path).rdbuf();
+    std::string text = stream.str();
+    for (size_t begin = 0, end = 0; begin < text.size(); begin = std::max(end, begin + 1)) {
+      end = begin;
+      while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_'))
+        ++end;
+      if (end == begin && !std::isspace(static_cast<unsigned char>(text[begin])))
+        end = begin + 1;
+      if (end > begin && ++turn % 29 == 0)
+        texts.push_back(text.substr(0, begin) + text.substr(end));
+    }
+  }
+  return texts;
+}
+
+TEST(Slip, aMissingTokenGivesOneMessageInOurWords) {
+  size_t wrong = 0, oneMessage = 0;
+  for (const std::string &text : textsWithOneSlip()) {
+    Parsed parsed(text);
+    std::string messages = parsed.messages();
+    wrong += parsed.diags.hasErrors();
+    oneMessage += parsed.diags.sorted().size() == 1;
+    for (const Diagnostic *diagnostic : parsed.diags.sorted())
+      for (const char *word : {"viable", "mismatched", "extraneous", "<EOF>", "T__", "NL", "LBRACE", "something else"})
+        EXPECT_EQ(diagnostic->message.find(word), std::string::npos) << messages << text;
+  }
+  EXPECT_GT(wrong, 250u);
+  EXPECT_GE(oneMessage * 100, wrong * 98) << oneMessage << " of " << wrong;
+}
+
 TEST(Slip, independentSlipsGiveOneMessageEach) {
-  Parsed parsed("stg 1\nlayer f(x[B]) -> [B] {\n  y = silu(x\n  z = 3 3\n  repeat 2 as b {\n    u = x +* x\n    v = x\n  }\n"
-                "  w = 8K\n}\nplan p {\n  mesh dp = *\n  split B dp\n  precision { weight bf16 }\n  split B over dp\n}\n");
+  Parsed parsed(
+      "stg 1\nlayer f(x[B]) -> [B] {\n  y = silu(x\n  z = 3 3\n  repeat 2 as b {\n    u = x +* x\n    v = x\n  }\n"
+      "  w = 8K\n}\nplan p {\n  mesh dp = *\n  split B dp\n  precision { weight bf16 }\n  split B over dp\n}\n");
   EXPECT_EQ(parsed.codes(), "E102 E117 E117 E101 E106 E117");
   ASSERT_TRUE(parsed.file);
   ASSERT_EQ(parsed.file->items.size(), 2u);
