@@ -289,8 +289,13 @@ private:
       os_ << " order " << names(fields.order);
   }
 
+  /// The factors of a composite share its name: those are told apart by their number.
   std::string factorRef(const CallFields &fields, uint32_t index) const {
-    return index < fields.factors.size() ? name(fields.factors[index].name) : "?";
+    if (index >= fields.factors.size())
+      return "?";
+    NameId id = fields.factors[index].name;
+    bool isUnique = llvm::count_if(fields.factors, [&](const Factor &factor) { return factor.name == id; }) == 1;
+    return name(id) + (isUnique ? "" : ":" + std::to_string(index));
   }
   std::string factorRefs(const CallFields &fields, llvm::ArrayRef<uint32_t> list) const {
     return "{" + join(list, [&](uint32_t index) { return factorRef(fields, index); }) + "}";

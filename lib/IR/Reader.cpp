@@ -55,7 +55,12 @@ private:
   /// Records a definition; a second one of the same name is an error.
   template <class Index>
   void define(llvm::StringMap<Index> &names, llvm::StringRef kind, llvm::StringRef name, Index index, uint32_t begin) {
-    if (names.try_emplace(name, index).second)
+    defineAs(names, name, kind, name, index, begin);
+  }
+  template <class Index>
+  void defineAs(llvm::StringMap<Index> &names, llvm::StringRef key, llvm::StringRef kind, llvm::StringRef name,
+                Index index, uint32_t begin) {
+    if (names.try_emplace(key, index).second)
       return;
     lex_.diags().report(lex_.since(begin), diag::IRDuplicateName{.kind = kind, .name = name});
     throw ReadFailure();
@@ -274,7 +279,7 @@ private:
     bool isNumber = false;
     std::string name = lex_.path('%', &isNumber);
     ValueId id(static_cast<uint32_t>(body_->values.size()));
-    define(values_, "value", key(name, isNumber), id, begin);
+    defineAs(values_, key(name, isNumber), "value", name, id, begin);
     Value value;
     value.def = OpId(static_cast<uint32_t>(body_->ops.size()));
     value.result = static_cast<uint32_t>(op.results.size());
@@ -484,69 +489,78 @@ private:
   // Calls
   //===--------------------------------------------------------------------===//
 
-  /// Names of factors, which are listed behind the operands and results that use them.
-  using FactorNames = std::vector<std::pair<std::string, SourceRange>>;
-  FactorNames factorNames() {
-    FactorNames list;
-    lex_.list('{', '}', [&] {
-      uint32_t begin = lex_.position();
-      std::string name = lex_.name("a factor");
-      list.push_back({name, lex_.since(begin)});
-    });
+  /// A factor named before the list that holds it: `h`, or `h:3` where several have the name.
+  struct FactorRef {
+    std::string name;
+    std::optional<uint32_t> number;
+    SourceRange where;
+  };
+  using FactorRefs = std::vector<FactorRef>;
+
+  FactorRef factorRef() {
+    uint32_t begin = lex_.position();
+    FactorRef ref;
+    ref.name = lex_.name("a factor");
+    if (lex_.take(":"))
+      ref.number = lex_.number<uint32_t>("the number of the factor");
+    ref.where = lex_.since(begin);
+    return ref;
+  }
+  FactorRefs factorRefs() {
+    FactorRefs list;
+    lex_.list('{', '}', [&] { list.push_back(factorRef()); });
     return list;
+  }
+
+  uint32_t resolve(const FactorRef &ref, const CallFields &fields) {
+    llvm::SmallVector<uint32_t, 2> found;
+    for (uint32_t i = 0; i < fields.factors.size(); ++i)
+      if (context_.text(fields.factors[i].name) == ref.name && ref.number.value_or(i) == i)
+        found.push_back(i);
+    if (found.size() == 1)
+      return found.front();
+    lex_.diags().report(ref.where,
+                        diag::IRUnknownName{.kind = found.empty() ? "factor" : "single factor", .name = ref.name});
+    throw ReadFailure();
   }
 
   void readCall(Op &op, CallFields &fields) {
     fields.callee = nameId("the op that is called");
-    std::vector<FactorNames> operandNames, resultNames;
+    std::vector<FactorRefs> operandRefs, resultRefs;
     lex_.list('(', ')', [&] {
       op.operands.push_back(operand());
-      operandNames.push_back(factorNames());
+      operandRefs.push_back(factorRefs());
     });
     lex_.want("->");
     lex_.list('(', ')', [&] {
       fields.resultElements.push_back(element());
-      resultNames.push_back(factorNames());
+      resultRefs.push_back(factorRefs());
     });
-    llvm::StringMap<uint32_t> factors;
-    std::vector<std::pair<size_t, std::pair<std::string, SourceRange>>> alongs;
+    std::vector<std::pair<size_t, FactorRef>> alongs;
     lex_.wantWord("factors");
     lex_.list('(', ')', [&] {
-      uint32_t begin = lex_.position();
       Factor factor;
-      std::string name = lex_.name("a factor");
-      define(factors, "factor", name, static_cast<uint32_t>(fields.factors.size()), begin);
-      factor.name = context_.name(name);
+      factor.name = nameId("a factor");
       lex_.wantWord("is");
       factor.dim = oneDim();
       factor.kind = enumeration(factorKindFrom, "the kind of the factor");
       if (lex_.peek('('))
         lex_.list('(', ')', [&] { factor.args.push_back(staticArg()); });
-      if (lex_.takeWord("along")) {
-        begin = lex_.position();
-        std::string along = lex_.name("a factor");
-        alongs.push_back({fields.factors.size(), {along, lex_.since(begin)}});
-      }
+      if (lex_.takeWord("along"))
+        alongs.push_back({fields.factors.size(), factorRef()});
       fields.factors.push_back(std::move(factor));
     });
-    auto resolve = [&](const std::pair<std::string, SourceRange> &name) {
-      auto found = factors.find(name.first);
-      if (found != factors.end())
-        return found->second;
-      lex_.diags().report(name.second, diag::IRUnknownName{.kind = "factor", .name = name.first});
-      throw ReadFailure();
-    };
-    for (const auto &[index, name] : alongs)
-      fields.factors[index].along = resolve(name);
-    auto resolveAll = [&](const std::vector<FactorNames> &lists, std::vector<llvm::SmallVector<uint32_t, 6>> &into) {
-      for (const FactorNames &list : lists) {
+    for (const auto &[index, ref] : alongs)
+      fields.factors[index].along = resolve(ref, fields);
+    auto resolveAll = [&](const std::vector<FactorRefs> &lists, std::vector<llvm::SmallVector<uint32_t, 6>> &into) {
+      for (const FactorRefs &list : lists) {
         into.emplace_back();
-        for (const auto &name : list)
-          into.back().push_back(resolve(name));
+        for (const FactorRef &ref : list)
+          into.back().push_back(resolve(ref, fields));
       }
     };
-    resolveAll(operandNames, fields.operandFactors);
-    resolveAll(resultNames, fields.resultFactors);
+    resolveAll(operandRefs, fields.operandFactors);
+    resolveAll(resultRefs, fields.resultFactors);
     if (lex_.takeWord("statics"))
       lex_.list('(', ')', [&] {
         NameId name = nameId("the name of an argument");

@@ -273,10 +273,9 @@ private:
       fail("", "calls an op without a name", op.where);
     if (fields.resultFactors.size() != fields.resultElements.size())
       fail("", "has element types for another number of results", op.where);
-    std::set<NameId> names;
     for (const Factor &factor : fields.factors) {
-      if (!isName(factor.name) || !names.insert(factor.name).second)
-        fail("", "has a factor without a name of its own", op.where);
+      if (!isName(factor.name))
+        fail("", "has a factor without a name", op.where);
       if (!isName(factor.dim.name) || !factor.dim.size)
         fail("", "has a factor without a dim", op.where);
       if (factor.along && *factor.along >= fields.factors.size())

@@ -24,8 +24,10 @@ bool inferOp(const Program &program, Body &body, const Op &op, Diagnostics &diag
     std::string reason = result.error ? describe(*result.error, *program.context)
                                       : "has " + std::to_string(op.results.size()) + " results instead of " +
                                             std::to_string(result.types.size());
-    diags.report(op.where, diag::ShapeRuleBroken{.body = program.context->names.text(body.name), .reason = reason})
-        .detail(printOp(program, body, op));
+    DiagnosticBuilder report =
+        diags.report(op.where, diag::ShapeRuleBroken{.body = program.text(body.name), .reason = reason});
+    if (!op.where.valid())
+      report.detail(printOp(program, body, op));
     return false;
   }
   for (size_t i = 0; i < op.results.size(); ++i)

@@ -421,7 +421,9 @@ private:
     fields.callee = n("kernel");
     llvm::SmallVector<uint32_t, 6> all;
     for (const Dim &dim : type.dims) {
-      Factor factor{n("f" + std::to_string(all.size())), dim, static_cast<FactorKind>(below(8)), {}, {}};
+      // Factors of a composite share a name.
+      Factor factor{
+          n("f" + std::to_string(chance(80) ? all.size() : 0)), dim, static_cast<FactorKind>(below(8)), {}, {}};
       if (factor.kind == FactorKind::Halo)
         factor.args = {c(3), c(0)};
       if (factor.kind == FactorKind::Stream)

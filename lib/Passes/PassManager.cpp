@@ -1,0 +1,100 @@
+//===- PassManager.cpp - passes, their order, and running them --------------===//
+#include "stg/Passes/PassManager.h"
+#include "stg/Shape/InferShapes.h"
+#include "stg/Shape/VerifyTypes.h"
+#include "stg/Support/InternalError.h"
+
+namespace stg {
+
+llvm::StringRef spelling(PassLevel level) {
+  switch (level) {
+  case PassLevel::Source:
+    return "source";
+  case PassLevel::Elaborated:
+    return spelling(Level::Elaborated);
+  case PassLevel::Typed:
+    return spelling(Level::Typed);
+  }
+  return "";
+}
+
+PassLevel passLevel(Level level) {
+  switch (level) {
+  case Level::Elaborated:
+    return PassLevel::Elaborated;
+  case Level::Typed:
+    return PassLevel::Typed;
+  }
+  return PassLevel::Elaborated;
+}
+
+std::optional<PassId> passFrom(llvm::StringRef name) {
+  for (const PassInfo &info : kPasses)
+    if (info.name == name)
+      return info.id;
+  return std::nullopt;
+}
+
+std::vector<Violation> verifyProgram(const Program &program) {
+  std::vector<Violation> violations = verify(program);
+  // The types of a program that is not whole cannot be asked for.
+  if (violations.empty() && program.level >= Level::Typed)
+    violations = verifyTypes(program);
+  return violations;
+}
+
+void verifyAfter(llvm::StringRef pass, const Program &program) {
+  std::vector<Violation> violations = verifyProgram(program);
+  if (!violations.empty())
+    internalError(pass, spelling(program.level), violations.front().op, violations.front().text);
+}
+
+namespace {
+
+/// Refuses a pass that does not find its level, and names one that gives it.
+Outcome refuse(const PassInfo &info, const Program &program, Diagnostics &diags) {
+  std::string needs = info.needs == PassLevel::Source ? "a .stg file" : "level " + spelling(info.needs).str();
+  DiagnosticBuilder report =
+      diags.report(diag::PassNeedsLevel{.pass = info.name, .needs = needs, .level = spelling(program.level)});
+  if (info.needs == PassLevel::Source)
+    report.help("stgc runs it");
+  for (const PassInfo &other : kPasses)
+    if (other.gives == info.needs && other.needs == passLevel(program.level) && other.id != info.id)
+      report.help("run `" + other.name.str() + "` first");
+  return Outcome::Failed;
+}
+
+Outcome runPass(PassId id, Program &program, Diagnostics &diags, PassStats &stats) {
+  switch (id) {
+  case PassId::Elaborate:
+    internalError("elaborate", "source", "", "starts from source, not from a program");
+  case PassId::InferShapes:
+    return inferShapes(program, diags, stats);
+  }
+  return Outcome::Failed;
+}
+
+} // namespace
+
+Outcome runPasses(Program &program, llvm::ArrayRef<PassId> pipeline, Diagnostics &diags, std::vector<PassRun> *runs,
+                  VerifyPasses verify) {
+  for (PassId id : pipeline) {
+    const PassInfo &info = passInfo(id);
+    if (info.needs != passLevel(program.level))
+      return refuse(info, program, diags);
+    InternalErrorScope scope(info.name, spelling(program.level));
+    PassRun run{id, {}, {}};
+    auto start = std::chrono::steady_clock::now();
+    Outcome outcome = runPass(id, program, diags, run.stats);
+    run.time = std::chrono::steady_clock::now() - start;
+    if (runs)
+      runs->push_back(run);
+    if (outcome == Outcome::Failed)
+      return outcome;
+    if (verify == VerifyPasses::AfterEach)
+      verifyAfter(info.name, program);
+  }
+  return Outcome::Done;
+}
+
+} // namespace stg
