@@ -15,6 +15,7 @@ constexpr const char *kOverview =
     "  stgc run.stg --emit=ir | stg-opt - --verify-only check the promises of the program's level\n"
     "  stg-opt block.stgir --passes=infer-shapes --kernels\n"
     "                                                   what runs as one kernel, with FLOPs and bytes\n"
+    "  stg-opt block.stgir --interpret=7                run it on small tensors and print the values\n"
     "  stg-opt --list-passes                            the passes, what they need and give\n\n"
     "The input is `-` for standard input. docs/ir.md describes the text.\n"
     "Exit status: 0 done; 1 the input is wrong; 2 wrong command line; 3 the system failed; 70 a fault of stg-opt.\n";
@@ -26,6 +27,10 @@ cl::list<std::string> passes("passes", cl::CommaSeparated, cl::value_desc("a,b")
 cl::opt<bool> verifyOnly("verify-only", cl::desc("check the input and print nothing"), cl::cat(category));
 cl::opt<bool> listPasses("list-passes", cl::desc("print the table of passes"), cl::cat(category));
 cl::opt<bool> kernels("kernels", cl::desc("print the kernels of each body instead of the program"), cl::cat(category));
+cl::opt<std::string>
+    interpret("interpret", cl::ValueOptional, cl::value_desc("seed"),
+              cl::desc("run the program on small tensors made up from the seed (0) and print its values"),
+              cl::cat(category));
 cl::opt<bool> opVisits("print-op-visits", cl::desc("print to standard error how many ops each pass looked at"),
                        cl::cat(category));
 cl::opt<bool> times("print-times", cl::desc("print to standard error how long each pass took"), cl::cat(category));
@@ -69,9 +74,15 @@ std::optional<OptOptions> parseOptOptions(int argc, char **argv) {
   }
   if (input.empty())
     return usageError("no input; `stg-opt --help` shows how to use it");
-  if (kernels && verifyOnly)
-    return usageError("--kernels prints and --verify-only does not: give one");
-  options.command = kernels ? OptCommand::Kernels : verifyOnly ? OptCommand::VerifyOnly : OptCommand::Run;
+  bool interprets = interpret.getNumOccurrences() > 0;
+  if (kernels + verifyOnly + interprets > 1)
+    return usageError("--kernels, --verify-only and --interpret each say what to do with the program: give one");
+  options.command = kernels      ? OptCommand::Kernels
+                    : verifyOnly ? OptCommand::VerifyOnly
+                    : interprets ? OptCommand::Interpret
+                                 : OptCommand::Run;
+  if (!interpret.empty() && llvm::StringRef(interpret).getAsInteger(10, options.seed))
+    return usageError("the seed `" + interpret + "` is no whole number");
   std::optional<std::vector<PassId>> list = parsePasses();
   if (!list)
     return std::nullopt;

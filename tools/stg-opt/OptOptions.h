@@ -5,12 +5,13 @@
 
 namespace stg {
 
-enum class OptCommand { Run, VerifyOnly, ListPasses, Kernels };
+enum class OptCommand { Run, VerifyOnly, ListPasses, Kernels, Interpret };
 
 struct OptOptions {
   OptCommand command = OptCommand::Run;
   std::string input;
   std::vector<PassId> passes;
+  uint64_t seed = 0; ///< Interpret: of the inputs
   bool printOpVisits = false;
   bool printTimes = false;
 };

@@ -3,6 +3,7 @@
 #include "stg/Analysis/Kernels.h"
 #include "stg/IR/Printer.h"
 #include "stg/IR/Reader.h"
+#include "stg/Interp/InterpReport.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -103,6 +104,9 @@ ExitStatus runOpt(const OptOptions &options, SourceManager &sources, llvm::raw_o
       return diags.exitStatus();
     }
     printKernels(*program, out);
+  } else if (options.command == OptCommand::Interpret) {
+    interp::interpretAndPrint(*program, options.seed, diags, out);
+    return diags.exitStatus();
   } else if (options.command == OptCommand::Run) {
     print(*program, out);
   }
