@@ -24,6 +24,7 @@ public:
   static char ID;
   OutputError(std::string path, std::string what) : path_(std::move(path)), what_(std::move(what)) {}
   const std::string &path() const { return path_; }
+  const std::string &what() const { return what_; }
   void log(llvm::raw_ostream &os) const override;
   std::error_code convertToErrorCode() const override;
 

@@ -1,0 +1,41 @@
+//===- EmitProgram.h - a program as a directory of Chakra files -------------===//
+// Unrolls once, encodes once, and writes that image for every rank of the mesh
+// behind its own metadata: until layouts split something, all ranks run the same.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "stg/Chakra/Encoder.h"
+#include "stg/IR/PassStats.h"
+#include "stg/IR/Program.h"
+#include "stg/Support/Diagnostics.h"
+#include "stg/Support/Outcome.h"
+#include "stg/Trace/CheckTrace.h"
+
+namespace stg {
+
+struct EmitOptions {
+  /// The directory; replaced as a whole if it holds an earlier trace set.
+  std::string directory;
+  /// Files are `<prefix>.<rank>.et`.
+  std::string prefix;
+  Annotate annotate = Annotate::Basic;
+  OrderDeps orderDeps = OrderDeps::Ctrl;
+  TraceTarget target = TraceTarget::AstraSim;
+  std::string compilerVersion;
+};
+
+struct EmitSummary {
+  uint64_t ranks = 0;
+  uint64_t nodesPerRank = 0;
+  uint64_t bytesPerRank = 0;
+};
+
+/// Program must be Typed. E751, E752, or E606 if the directory cannot be written; nothing is left behind then.
+Outcome emitProgram(const Program &program, const EmitOptions &options, EmitSummary &summary, PassStats &stats,
+                    Diagnostics &diags);
+
+/// The metadata of a program's traces, as rank 0 has it: `mesh` is `dp 2 x tp 4` or `one rank`, the hash that of the
+/// program's text.
+TraceMetadata metadataOf(const Program &program, llvm::StringRef compilerVersion);
+
+} // namespace stg
