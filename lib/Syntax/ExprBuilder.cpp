@@ -362,7 +362,11 @@ const Expr *ASTBuilder::badNumber(SourceRange place) {
 
 const StringLit *ASTBuilder::string(antlr4::tree::TerminalNode *node) {
   SourceRange place = range(node);
-  llvm::StringRef raw = text(place).drop_front().drop_back();
+  llvm::StringRef raw = text(place).drop_front();
+  // An unterminated string was reported and is read to the end of its line, a lone backslash there included.
+  llvm::StringRef inside = raw;
+  if (inside.consume_back("\"") && (inside.size() - inside.rtrim('\\').size()) % 2 == 0)
+    raw = inside;
   auto *literal = context_.make<StringLit>();
   literal->kind = ExprKind::String;
   literal->range = place;
@@ -376,7 +380,8 @@ const StringLit *ASTBuilder::string(antlr4::tree::TerminalNode *node) {
       value += raw[i];
       continue;
     }
-    // The lexer lets no string end behind a lone backslash.
+    if (i + 1 == raw.size())
+      break;
     char escaped = raw[++i];
     switch (escaped) {
     case 'n':

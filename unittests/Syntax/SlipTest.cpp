@@ -21,6 +21,15 @@ std::string inOp(const std::string &line) {
   return Parsed("stg 1\nop f(x[b]) -> [b] {\n  " + line + "\n  flops 1\n}\n").messages();
 }
 
+/// `let a = "..."`.
+struct ParsedLet : Parsed {
+  explicit ParsedLet(const std::string &value) : Parsed("stg 1\nlet a = " + value + "\n") {}
+  std::string text() const {
+    auto *constant = llvm::cast<ast::ConstantItem>(file->items[0]);
+    return messages() + llvm::cast<ast::StringLit>(constant->value)->value.str();
+  }
+};
+
 TEST(Slip, ambiguousSuffix) {
   EXPECT_EQ(Parsed("stg 1\n\n\nworkload w {\n  ranks 2\n  model m.llama3_8b(B = 1024, S = 8K)\n}\n").messages(),
             "error[E101]: `8K` is ambiguous: write `8Ki` (8192) or `8k` (8000)\n"
@@ -233,6 +242,15 @@ TEST(Slip, unterminatedString) {
                                          "  --> test.stg:3:14\n"
                                          " 3 |   require x, \"abc\n"
                                          "   |              ^^^^ help: close it with `\"`\n");
+}
+
+TEST(Slip, unterminatedStringsOfAllKinds) {
+  for (const char *value : {"\"", "\"\\", "\"a\\\"", "\"a\\\\", "\"\\q"})
+    EXPECT_EQ(inLayer(std::string("require x, ") + value).substr(0, 11), "error[E114]") << value;
+  ParsedLet backslash("\"a\\\\\"");
+  EXPECT_EQ(backslash.text(), "a\\");
+  EXPECT_EQ(ParsedLet("\"\\\"\"").text(), "\"");
+  EXPECT_EQ(ParsedLet("\"\"").text(), "");
 }
 
 TEST(Slip, nestedTooDeep) {
