@@ -5,7 +5,12 @@
 #include "stg/Chakra/TraceWriter.h"
 #include "stg/IR/Printer.h"
 #include "stg/Trace/Unroll.h"
+#include "llvm/Support/ThreadPool.h"
+#include "llvm/Support/Threading.h"
 #include "llvm/Support/xxhash.h"
+#include <algorithm>
+#include <mutex>
+#include <optional>
 
 namespace stg {
 namespace {
@@ -14,9 +19,39 @@ llvm::Error writeRanks(const EmitOptions &options, TraceMetadata metadata, llvm:
   llvm::Expected<TraceWriter> writer = TraceWriter::create(options.directory, options.prefix);
   if (!writer)
     return writer.takeError();
-  for (metadata.rank = 0; metadata.rank < metadata.worldSize; ++metadata.rank)
-    if (llvm::Error error = writer->writeRank(metadata, nodes))
-      return error;
+  // Ranks in batches, in parallel; the first failure stops the rest.
+  constexpr uint32_t kBatch = 64;
+  std::mutex mutex;
+  std::optional<llvm::Error> failure;
+  auto writeBatch = [&](uint32_t first) {
+    TraceMetadata own = metadata;
+    for (own.rank = first; own.rank < std::min(metadata.worldSize, first + kBatch); ++own.rank) {
+      {
+        std::lock_guard lock(mutex);
+        if (failure)
+          return;
+      }
+      llvm::Error error = writer->writeRank(own, nodes);
+      if (!error)
+        continue;
+      std::lock_guard lock(mutex);
+      if (failure)
+        llvm::consumeError(std::move(error));
+      else
+        failure.emplace(std::move(error));
+      return;
+    }
+  };
+  if (metadata.worldSize <= kBatch) {
+    writeBatch(0);
+  } else {
+    llvm::DefaultThreadPool pool(llvm::hardware_concurrency(options.threads));
+    for (uint32_t first = 0; first < metadata.worldSize; first += kBatch)
+      pool.async([&writeBatch, first] { writeBatch(first); });
+    pool.wait();
+  }
+  if (failure)
+    return std::move(*failure);
   return writer->commit();
 }
 

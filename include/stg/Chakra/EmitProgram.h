@@ -22,6 +22,8 @@ struct EmitOptions {
   OrderDeps orderDeps = OrderDeps::Ctrl;
   TraceTarget target = TraceTarget::AstraSim;
   std::string compilerVersion;
+  /// Threads that write files; 0: as many as the machine has. No byte depends on it.
+  unsigned threads = 0;
 };
 
 struct EmitSummary {

@@ -17,8 +17,8 @@ namespace stg {
 /// A dimension of the language: one dim of the IR, or the parts of a factored one (`H` = KV, R), major first.
 struct DimGroup {
   NameId name;
-  llvm::SmallVector<Dim, 2> parts;
-  DimExpr size() const;
+  llvm::SmallVector<Dim, 2> parts; ///< none: absent, size 1
+  DimExpr size(DimContext &dims) const;
   bool operator==(const DimGroup &) const = default;
 };
 
@@ -41,6 +41,10 @@ struct StaticValue {
       value;
 
   template <class T> const T *getIf() const { return std::get_if<T>(&value); }
+  /// A size (a dim stands for its own), or null.
+  DimExpr asSize(DimContext &dims) const;
+  /// A number, if it is one and has a value.
+  std::optional<double> asNumber(DimContext &dims) const;
   bool isUnknown() const { return std::holds_alternative<UnknownStatic>(value); }
   bool isNone() const { return std::holds_alternative<NoneStatic>(value); }
   /// Same kind and value; sizes by sameSize, layers by callee and arguments.

@@ -1,0 +1,48 @@
+//===- Commands.h - what stgc does ---------------------------------------------------===//
+#ifndef STG_DRIVER_COMMANDS_H
+#define STG_DRIVER_COMMANDS_H
+
+#include "stg/Chakra/EmitProgram.h"
+#include "stg/Driver/Compile.h"
+#include "stg/Driver/Report.h"
+#include "stg/Support/DiagnosticRenderer.h"
+
+namespace stg {
+
+enum class EmitKind : uint8_t { Et, Ir, None };
+
+struct BuildOptions {
+  CompileOptions compile;
+  std::string input, output;
+  EmitKind emit = EmitKind::Et;
+  Annotate annotate = Annotate::Basic;
+  OrderDeps orderDeps = OrderDeps::Ctrl;
+  TraceTarget target = TraceTarget::AstraSim;
+  unsigned threads = 0; ///< 0: as many as the machine has
+};
+/// Writes the traces of each workload: one workload into `output` itself, several into folders by name.
+ExitStatus build(const BuildOptions &options, DiagnosticFormat format);
+
+struct CheckCommandOptions {
+  CompileOptions compile;
+  std::vector<std::string> inputs;
+};
+ExitStatus check(const CheckCommandOptions &options, DiagnosticFormat format);
+
+struct ReportOptions {
+  CompileOptions compile;
+  std::string input;
+  bool json = false;
+  ReportStyle style = ReportStyle::Numbers;
+};
+ExitStatus report(const ReportOptions &options, DiagnosticFormat format);
+
+struct FormatOptions {
+  std::vector<std::string> inputs;
+  bool check = false; ///< change nothing; say which files would change
+};
+ExitStatus formatFiles(const FormatOptions &options, DiagnosticFormat format);
+
+} // namespace stg
+
+#endif

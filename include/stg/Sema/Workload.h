@@ -1,0 +1,44 @@
+//===- Workload.h - what a file asks to be compiled ---------------------------===//
+// A workload joins a model, a plan and how they run. Resolving one evaluates its statements; what this version cannot do
+// yet is refused by name, after everything it mentions has been checked.
+//===----------------------------------------------------------------------===//
+#ifndef STG_SEMA_WORKLOAD_H
+#define STG_SEMA_WORKLOAD_H
+
+#include "stg/Sema/Elaborate.h"
+
+namespace stg {
+
+/// `--set model.L=16`, `--set plan.tp=4`, `--set blocks[0].attn.base=1e6`.
+struct CommandLineSetting {
+  std::string text;     ///< as given
+  ast::Selector target; ///< `model.L`
+  const ast::Expr *value = nullptr;
+  SourceRange where;
+};
+
+/// A workload of a file; a file without workloads has one for each model, its plain forward pass.
+struct WorkloadSource {
+  NamedItem item; ///< a workload, or a model
+  std::string name() const { return item.item->name.text.str(); }
+};
+std::vector<WorkloadSource> workloadsOf(const Module &module);
+
+struct ResolvedWorkload {
+  std::string name;
+  std::string outputFolder; ///< `emit chakra { dir = … }`, or empty
+  std::shared_ptr<IRContext> context;
+  /// At level Elaborated; its mesh is the plan's.
+  std::optional<Program> program;
+};
+
+/// Evaluates and elaborates one workload. Without a program after errors.
+ResolvedWorkload resolveWorkload(const WorkloadSource &source, llvm::ArrayRef<CommandLineSetting> settings,
+                                 const SourceManager &sources, Diagnostics &diags);
+
+/// Checks the names in plans and workloads of a module that need no model: axes, parameters, keys.
+void checkPlans(const Module &module, const SourceManager &sources, Diagnostics &diags);
+
+} // namespace stg
+
+#endif

@@ -1,0 +1,559 @@
+//===- Arithmetic.cpp - chains, reductions, comparisons -------------------------===//
+#include "Elaborator.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include <cmath>
+
+using namespace stg;
+using llvm::cast;
+using llvm::StringRef;
+
+using Operand = std::pair<Tensor, const ast::Expr *>;
+
+
+EvalResult Elaborator::staticArithmetic(ast::ChainOp op, const StaticValue &a, const StaticValue &b, SourceRange where) {
+  if (a.isUnknown() || b.isUnknown())
+    return EvalResult::of(StaticValue{UnknownStatic()});
+  DimExpr x = a.asSize(program_.context->dims), y = b.asSize(program_.context->dims);
+  if (x && y) {
+    DimContext &dims = program_.context->dims;
+    auto zero = y.integer();
+    if (op != ast::ChainOp::Add && op != ast::ChainOp::Sub && op != ast::ChainOp::Mul && zero && *zero == 0) {
+      diags_.report(where, diag::DivisionByZero{.expression = sourceText(where)});
+      return EvalResult::failed();
+    }
+    DimExpr result;
+    switch (op) {
+    case ast::ChainOp::Add: result = x + y; break;
+    case ast::ChainOp::Sub: result = x - y; break;
+    case ast::ChainOp::Mul: result = x * y; break;
+    case ast::ChainOp::FloorDiv: result = dims.apply(DimFn::FloorDiv, {x, y}); break;
+    case ast::ChainOp::Mod: result = dims.apply(DimFn::Mod, {x, y}); break;
+    case ast::ChainOp::Div: {
+      result = x / y;
+      auto value = result.rational();
+      if (value && !value->isInteger()) {
+        diags_.report(where, diag::InexactDivision{.dividend = x.str(), .dividendSize = toString(*x.integer()),
+                                                   .divisor = y.str(), .divisorSize = toString(*y.integer())})
+            .help("`//` rounds down; `1.0 * a / b` is a floating-point number");
+        return EvalResult::failed();
+      }
+      break;
+    }
+    }
+    if (result.overflowed()) {
+      diags_.report(where, diag::SizeOutOfRange{.what = sourceText(where), .value = "past 2^127"});
+      return EvalResult::failed();
+    }
+    return EvalResult::of(StaticValue{result});
+  }
+  auto p = a.asNumber(program_.context->dims), q = b.asNumber(program_.context->dims);
+  if (p && q && (a.getIf<double>() || b.getIf<double>())) {
+    switch (op) {
+    case ast::ChainOp::Add: return EvalResult::of(StaticValue{*p + *q});
+    case ast::ChainOp::Sub: return EvalResult::of(StaticValue{*p - *q});
+    case ast::ChainOp::Mul: return EvalResult::of(StaticValue{*p * *q});
+    case ast::ChainOp::Div: return EvalResult::of(StaticValue{*p / *q});
+    case ast::ChainOp::FloorDiv: return EvalResult::of(StaticValue{std::floor(*p / *q)});
+    case ast::ChainOp::Mod: return EvalResult::of(StaticValue{*p - *q * std::floor(*p / *q)});
+    }
+  }
+  if ((a.getIf<double>() || x) && (b.getIf<double>() || y)) // a size without a value and a number
+    return EvalResult::of(StaticValue{UnknownStatic()});
+  bool first = !(a.getIf<double>() || x);
+  diags_.report(where, diag::NotUsableHere{.expression = sourceText(where), .actual = (first ? a : b).kindName(),
+                                           .expected = "a number"});
+  return EvalResult::failed();
+}
+
+EvalResult Elaborator::evalChain(const ast::ChainExpr *expr, Context &context) {
+  bool sum = expr->isSum();
+  Context below = context.below();
+  EvalResult result = eval(expr->terms[0].value, below);
+  // Operands of the n-ary op that is being collected, with what they print as.
+  llvm::SmallVector<Operand, 4> operands;
+  auto flush = [&](bool last, SourceRange where) -> EvalResult {
+    if (operands.size() == 1)
+      return EvalResult::of(operands[0].first);
+    Context &at = last ? context : below;
+    return combine(sum ? MapFn::Add : MapFn::Mul, operands, where, at);
+  };
+  bool tensors = result.isTensors(), failed = result.isFailed();
+  StaticValue folded = result.value;
+  if (tensors) {
+    auto tensor = tensorOf(result, expr->terms[0].value, below);
+    if (tensor)
+      operands.push_back({*tensor, expr->terms[0].value});
+    else
+      failed = true;
+  }
+  for (size_t i = 1; i < expr->terms.size(); ++i) {
+    const ast::ChainTerm &term = expr->terms[i];
+    SourceRange where = expr->range.upTo(term.value->range);
+    EvalResult next = eval(term.value, below);
+    if (next.isFailed() || failed) {
+      failed = true;
+      continue;
+    }
+    if (!tensors && next.isStatic()) {
+      EvalResult value = staticArithmetic(term.op, folded, next.value, where);
+      failed = value.isFailed();
+      folded = value.value;
+      continue;
+    }
+    if (!tensors) {
+      tensors = true;
+      auto tensor = tensorOf(EvalResult::of(folded), expr->terms[0].value, below);
+      if (!tensor) {
+        failed = true;
+        continue;
+      }
+      operands.push_back({*tensor, expr->terms[0].value});
+    }
+    auto tensor = tensorOf(next, term.value, below);
+    if (!tensor) {
+      failed = true;
+      continue;
+    }
+    bool last = i + 1 == expr->terms.size();
+    switch (term.op) {
+    case ast::ChainOp::Add:
+    case ast::ChainOp::Mul:
+      operands.push_back({*tensor, term.value});
+      break;
+    case ast::ChainOp::Sub:
+    case ast::ChainOp::Div: {
+      EvalResult left = flush(false, where);
+      if (left.isFailed()) {
+        failed = true;
+        break;
+      }
+      const ast::Expr *leftExpr = operands.size() == 1 ? operands[0].second : expr;
+      operands = {{left.tensors[0], leftExpr}, {*tensor, term.value}};
+      EvalResult combined =
+          combine(term.op == ast::ChainOp::Sub ? MapFn::Sub : MapFn::Div, operands, where, last ? context : below);
+      if (combined.isFailed()) {
+        failed = true;
+        break;
+      }
+      operands = {{combined.tensors[0], expr}};
+      break;
+    }
+    default:
+      diags_.report(term.opRange.upTo(term.value->range),
+                    diag::NotUsableHere{.expression = sourceText(where), .actual = "a tensor",
+                                        .expected = "a static number on both sides of `//` and `%`"});
+      failed = true;
+    }
+  }
+  if (failed)
+    return EvalResult::failed();
+  if (!tensors)
+    return EvalResult::of(folded);
+  return flush(true, expr->range);
+}
+
+bool Elaborator::checkSizesAgree(llvm::ArrayRef<Operand> operands, SourceRange where, Context &context) {
+  for (size_t i = 0; i < operands.size(); ++i)
+    for (const Dim &dim : operands[i].first.type.dims)
+      for (size_t k = 0; k < i; ++k) {
+        const Dim *other = operands[k].first.type.find(dim.name);
+        if (!other || sameSize(other->size, dim.size) != false)
+          continue;
+        auto shown = [](DimExpr size) {
+          auto value = size.size();
+          return value ? std::to_string(*value) : size.str();
+        };
+        auto withSize = [&](const Operand &operand, const Dim &named) {
+          std::string text = describe(operand.first.type, context.scope);
+          std::string name = program_.text(named.name).str();
+          size_t at = text.find(name);
+          return sourceText(operand.second->range) + (at == std::string::npos ? text : text.insert(at + name.size(), " = " + shown(named.size)));
+        };
+        std::string name = program_.text(dim.name).str();
+        auto builder = diags_.report(operands[k].second->range,
+                                     diag::OneNameTwoSizes{.dim = name, .leftSize = shown(other->size),
+                                                           .left = sourceText(operands[k].second->range),
+                                                           .rightSize = shown(dim.size),
+                                                           .right = sourceText(operands[i].second->range)});
+        builder.label(withSize(operands[k], *other))
+            .label(operands[i].second->range, withSize(operands[i], dim))
+            .note("one name is one dimension. If these differ on purpose, rename one: " +
+                  sourceText(operands[k].second->range) + "[" + name + " as " + name + "2]");
+        withInstances(builder, context.scope->frame);
+        return false;
+      }
+  return true;
+}
+
+std::optional<Tensor> Elaborator::map(MapFn fn, llvm::ArrayRef<Tensor> operands, Context &context, SourceRange where) {
+  if (llvm::any_of(operands, [](const Tensor &tensor) { return tensor.unknown; }))
+    return Tensor::makeUnknown();
+  return emit(OpKind::Map, operands, MapFields{fn, elementFor(context)}, context, where,
+              {valueName(context, spelling(fn))})[0];
+}
+
+EvalResult Elaborator::combine(MapFn fn, llvm::ArrayRef<Operand> operands, SourceRange where, Context &context) {
+  if (llvm::any_of(operands, [](const Operand &operand) { return operand.first.unknown; }))
+    return EvalResult::of(Tensor::makeUnknown());
+  if (!checkSizesAgree(operands, where, context))
+    return EvalResult::failed();
+  const Operand *largest = &operands[0];
+  for (const Operand &operand : operands)
+    if (operand.first.type.dims.size() > largest->first.type.dims.size())
+      largest = &operand;
+  for (const Operand &operand : operands) {
+    if (llvm::all_of(operand.first.type.dims, [&](const Dim &dim) { return largest->first.type.has(dim.name); }))
+      continue;
+    // Neither contains the other. A product whose target lists less is a forgotten contraction.
+    TensorType all = largest->first.type;
+    for (const Operand &other : operands)
+      for (const Dim &dim : other.first.type.dims)
+        if (!all.has(dim.name))
+          all.dims.push_back(dim);
+    const Operand &a = &operand < largest ? operand : *largest;
+    const Operand &b = &a == largest ? operand : *largest;
+    if (fn == MapFn::Mul && context.target && context.target->hasDims) {
+      std::vector<std::string> shared;
+      for (const Dim &dim : all.dims) {
+        bool inAll = llvm::all_of(operands, [&](const Operand &o) { return o.first.type.has(dim.name); });
+        bool listed = false;
+        for (const ast::Dim &target : context.target->dims.dims)
+          for (const ast::DimPart &part : target.parts)
+            if (const DimGroup *group = findDim(context.scope, part.name.text))
+              listed |= llvm::any_of(group->parts, [&](const Dim &p) { return p.name == dim.name; });
+        if (inAll && !listed)
+          shared.push_back(program_.text(dim.name).str());
+      }
+      if (!shared.empty()) {
+        std::string dims = llvm::join(shared, ", ");
+        std::string names;
+        for (const Operand &o : operands)
+          names += (names.empty() ? "" : " and ") + describeOperand(o.second, o.first.type, context.scope);
+        SourceRange statement = context.target->range.upTo(where);
+        std::string fixed = sourceText({statement.file, statement.begin, where.begin}) + "sum(" + dims + ") " + sourceText(where);
+        auto builder = diags_.report(where, diag::ForgottenContraction{.dims = dims, .target = sourceText(context.target->range)});
+        builder.label(names + " share " + dims).help(fixed).fixit(where, "sum(" + dims + ") " + sourceText(where));
+        withInstances(builder, context.scope->frame);
+        return EvalResult::failed();
+      }
+    }
+    auto list = [&](const TensorType &type, char separator) {
+      std::string text;
+      for (const DimGroup &group : grouped(type, context.scope))
+        text += (text.empty() ? "" : std::string(separator == ',' ? ", " : " ")) + program_.text(group.name).str();
+      return text;
+    };
+    auto builder = diags_.report(a.second->range, diag::OuterProduct{.expression = sourceText(where),
+                                                                     .result = "[" + list(all, ',') + "]"});
+    builder.label("has " + list(a.first.type, ' '))
+        .label(b.second->range, "has " + list(b.first.type, ' ') + ": neither contains the other");
+    // Suggest what to rename: the dims that only one side has.
+    std::vector<std::string> onlyA, onlyB;
+    for (const DimGroup &group : grouped(a.first.type, context.scope))
+      if (!b.first.type.has(group.parts[0].name))
+        onlyA.push_back(program_.text(group.name).str());
+    for (const DimGroup &group : grouped(b.first.type, context.scope))
+      if (!a.first.type.has(group.parts[0].name))
+        onlyB.push_back(program_.text(group.name).str());
+    auto tuple = [](const std::vector<std::string> &names) {
+      return names.size() == 1 ? names[0] : "(" + llvm::join(names, ", ") + ")";
+    };
+    builder.note("if " + tuple(onlyB) + " and " + tuple(onlyA) + " are the same thing, merge or rename: " +
+                 sourceText(b.second->range) + "[" + tuple(onlyB) + " as ...]");
+    withInstances(builder, context.scope->frame);
+    return EvalResult::failed();
+  }
+  llvm::SmallVector<Tensor, 4> tensors;
+  for (const Operand &operand : operands)
+    tensors.push_back(operand.first);
+  auto result = map(fn, tensors, context, where);
+  return result ? EvalResult::of(*result) : EvalResult::failed();
+}
+
+/// The dims of a reduction, present in some operand; E205 otherwise.
+std::optional<llvm::SmallVector<NameId, 2>> Elaborator::reducedDims(const ast::ReduceExpr *expr,
+                                                                    llvm::ArrayRef<Tensor> operands,
+                                                                    llvm::ArrayRef<const ast::Expr *> exprs,
+                                                                    Context &context) {
+  llvm::SmallVector<NameId, 2> dims;
+  if (expr->ellipsis) {
+    for (const Tensor &operand : operands)
+      for (const Dim &dim : operand.type.dims)
+        if (!llvm::is_contained(dims, dim.name))
+          dims.push_back(dim.name);
+    return dims;
+  }
+  for (const ast::Name &name : expr->dims) {
+    DimGroup group;
+    if (const DimGroup *declared = findDim(context.scope, name.text))
+      group = *declared;
+    else
+      group = {program_.context->name(name.text), {{program_.context->name(name.text), {}}}};
+    for (const Dim &part : group.parts) {
+      bool present = llvm::any_of(operands, [&](const Tensor &operand) { return operand.type.has(part.name); });
+      if (present && !llvm::is_contained(dims, part.name)) {
+        dims.push_back(part.name);
+        continue;
+      }
+      std::string who;
+      if (present) {
+        diags_.report(name.range, diag::DuplicateDim{.dim = name.text});
+        return std::nullopt;
+      }
+      if (exprs.size() == 2)
+        who = "neither `" + sourceText(exprs[0]->range) + "` nor `" + sourceText(exprs[1]->range) + "` has";
+      else
+        who = "`" + sourceText(expr->operand->range) + "` does not have";
+      auto builder = diags_.report(name.range, diag::NothingToSum{.operands = who, .dim = name.text});
+      std::string described;
+      for (size_t i = 0; i < operands.size() && i < exprs.size(); ++i)
+        described += (i ? ", " : "") + describeOperand(exprs[i], operands[i].type, context.scope);
+      std::vector<std::string> shared;
+      if (!operands.empty())
+        for (const DimGroup &candidate : grouped(operands[0].type, context.scope))
+          if (operands.size() > 1 && llvm::all_of(operands, [&](const Tensor &o) { return o.type.has(candidate.parts[0].name); }))
+            shared.push_back(program_.text(candidate.name).str());
+      std::string head = sourceText({expr->headRange.file, expr->headRange.begin, expr->dims.front().range.begin});
+      if (!shared.empty()) {
+        std::string fixed = llvm::join(shared, ", ");
+        builder.label(described + "; they share " + fixed + ".");
+        builder.fixit(name.range, shared.size() == 1 ? shared[0] : fixed, head + fixed + ")");
+      } else {
+        builder.label(described);
+      }
+      withInstances(builder, context.scope->frame);
+      return std::nullopt;
+    }
+  }
+  return dims;
+}
+
+std::optional<Tensor> Elaborator::reduce(ReduceFn fn, const Tensor &operand, llvm::ArrayRef<NameId> dims, Context &context,
+                                         SourceRange where, StringRef name) {
+  ReduceFields fields;
+  fields.fn = fn;
+  fields.reduced.assign(dims.begin(), dims.end());
+  fields.element = elementFor(context);
+  return emit(OpKind::Reduce, {operand}, std::move(fields), context, where, {valueName(context, name)})[0];
+}
+
+EvalResult Elaborator::evalReduce(const ast::ReduceExpr *expr, Context &context) {
+  if (expr->op == ast::Reduction::Each) {
+    llvm::SmallVector<DimGroup, 2> each;
+    for (const ast::Name &name : expr->dims) {
+      auto group = dimOf(name, context.scope);
+      if (!group)
+        return EvalResult::failed();
+      each.push_back(*group);
+    }
+    auto *call = llvm::dyn_cast<ast::CallExpr>(expr->operand);
+    if (!call) {
+      diags_.report(expr->operand->range,
+                    diag::NotUsableHere{.expression = sourceText(expr->operand->range), .actual = "no call of a layer",
+                                        .expected = "a call, whose weights then gain the dimension"});
+      return EvalResult::failed();
+    }
+    return evalCall(call, context, each);
+  }
+
+  Context below = context.below();
+  DimContext &dims = program_.context->dims;
+  // `sum(D) a * b * …`: a contraction of the tensors among the factors; numbers scale it.
+  auto *product = llvm::dyn_cast<ast::ChainExpr>(expr->operand);
+  bool isProduct = product && !product->isSum() &&
+                   llvm::all_of(product->terms, [](const ast::ChainTerm &term) { return term.op == ast::ChainOp::Mul; });
+  if (expr->op == ast::Reduction::Sum && isProduct) {
+    llvm::SmallVector<Operand, 2> operands;
+    StaticValue scale;
+    bool failed = false, unknown = false;
+    for (const ast::ChainTerm &term : product->terms) {
+      EvalResult factor = eval(term.value, below);
+      if (factor.isFailed()) {
+        failed = true;
+      } else if (factor.isStatic() && !factor.value.isUnknown()) {
+        if (scale.isNone())
+          scale = factor.value;
+        else
+          scale = staticArithmetic(ast::ChainOp::Mul, scale, factor.value, expr->range).value;
+      } else if (auto tensor = tensorOf(factor, term.value, below)) {
+        unknown |= tensor->unknown;
+        operands.push_back({*tensor, term.value});
+      } else {
+        failed = true;
+      }
+    }
+    if (failed)
+      return EvalResult::failed();
+    if (unknown)
+      return EvalResult::of(Tensor::makeUnknown());
+    llvm::SmallVector<Tensor, 2> tensors;
+    llvm::SmallVector<const ast::Expr *, 2> exprs;
+    for (Operand &operand : operands) {
+      tensors.push_back(operand.first);
+      exprs.push_back(operand.second);
+    }
+    auto reduced = reducedDims(expr, tensors, exprs, context);
+    if (!reduced || !checkSizesAgree(operands, expr->range, context))
+      return EvalResult::failed();
+    Context &inner = scale.isNone() ? context : below;
+    std::optional<Tensor> result;
+    if (operands.size() >= 2) {
+      ContractFields fields;
+      fields.reduced.assign(reduced->begin(), reduced->end());
+      fields.element = elementFor(inner);
+      result = emit(OpKind::Contract, tensors, std::move(fields), inner, expr->range, {valueName(inner, "contract")})[0];
+    } else if (operands.size() == 1) {
+      result = reduce(ReduceFn::Sum, tensors[0], *reduced, inner, expr->range, "sum");
+    }
+    if (!result)
+      return EvalResult::failed();
+    if (scale.isNone())
+      return EvalResult::of(*result);
+    auto scaled = map(MapFn::Mul, {constantTensor(scale, context, expr->range), *result}, context, expr->range);
+    return scaled ? EvalResult::of(*scaled) : EvalResult::failed();
+  }
+
+  auto operand = tensorOf(eval(expr->operand, below), expr->operand, below);
+  if (!operand)
+    return EvalResult::failed();
+  if (operand->unknown)
+    return EvalResult::of(*operand);
+  auto reduced = reducedDims(expr, {*operand}, {expr->operand}, context);
+  if (!reduced)
+    return EvalResult::failed();
+  auto wrap = [](std::optional<Tensor> tensor) {
+    return tensor ? EvalResult::of(*tensor) : EvalResult::failed();
+  };
+  switch (expr->op) {
+  case ast::Reduction::Sum:
+    return wrap(reduce(ReduceFn::Sum, *operand, *reduced, context, expr->range, "sum"));
+  case ast::Reduction::Max:
+    return wrap(reduce(ReduceFn::Max, *operand, *reduced, context, expr->range, "max"));
+  case ast::Reduction::Min:
+    return wrap(reduce(ReduceFn::Min, *operand, *reduced, context, expr->range, "min"));
+  case ast::Reduction::Prod:
+    return wrap(reduce(ReduceFn::Prod, *operand, *reduced, context, expr->range, "prod"));
+  case ast::Reduction::Mean: {
+    DimExpr count = dims.constant(1);
+    for (NameId dim : *reduced)
+      count = count * operand->type.find(dim)->size;
+    auto total = reduce(ReduceFn::Sum, *operand, *reduced, below, expr->range, "sum");
+    return wrap(map(MapFn::Div, {*total, constantTensor({count}, below, expr->range)}, context, expr->range));
+  }
+  case ast::Reduction::Softmax: {
+    // Composed, so that a split dimension needs nothing new: exp(x - max) over its sum.
+    auto largest = reduce(ReduceFn::Max, *operand, *reduced, below, expr->range, "max");
+    Tensor stopped = emit(OpKind::Stop, {*largest}, StopFields(), below, expr->range, {valueName(below, "stop")})[0];
+    auto shifted = map(MapFn::Sub, {*operand, stopped}, below, expr->range);
+    auto powers = map(MapFn::Exp, {*shifted}, below, expr->range);
+    auto total = reduce(ReduceFn::Sum, *powers, *reduced, below, expr->range, "sum");
+    return wrap(map(MapFn::Div, {*powers, *total}, context, expr->range));
+  }
+  case ast::Reduction::Each:
+    break;
+  }
+  return EvalResult::failed();
+}
+
+/// -1, 0, 1; nothing if a size has no value.
+static std::optional<int> compare(const StaticValue &a, const StaticValue &b, DimContext &dims) {
+  DimExpr x = a.asSize(dims), y = b.asSize(dims);
+  if (x && y) {
+    if (x == y)
+      return 0;
+    auto difference = (x - y).rational();
+    if (!difference)
+      return std::nullopt;
+    return difference->numerator < 0 ? -1 : difference->numerator > 0 ? 1 : 0;
+  }
+  auto p = a.asNumber(dims), q = b.asNumber(dims);
+  if (!p || !q)
+    return std::nullopt;
+  return *p < *q ? -1 : *p > *q ? 1 : 0;
+}
+
+EvalResult Elaborator::evalBinary(const ast::BinaryExpr *expr, Context &context) {
+  Context below = context.below();
+  EvalResult a = eval(expr->lhs, below);
+  auto unknown = [] { return EvalResult::of(StaticValue{UnknownStatic()}); };
+  auto wrong = [&](const EvalResult &result, const ast::Expr *at, StringRef expected) {
+    diags_.report(at->range, diag::NotUsableHere{.expression = sourceText(at->range),
+                                                 .actual = result.isStatic() ? result.value.kindName() : "a tensor",
+                                                 .expected = expected});
+    return EvalResult::failed();
+  };
+  bool logical = expr->op == ast::BinaryOp::And || expr->op == ast::BinaryOp::Or;
+  if (logical) {
+    if (a.isFailed())
+      return a;
+    auto *x = a.isStatic() ? a.value.getIf<bool>() : nullptr;
+    if (!x && !(a.isStatic() && a.value.isUnknown()))
+      return wrong(a, expr->lhs, "true or false");
+    if (x && *x == (expr->op == ast::BinaryOp::Or))
+      return a;
+    EvalResult b = eval(expr->rhs, below);
+    if (b.isFailed())
+      return b;
+    auto *y = b.isStatic() ? b.value.getIf<bool>() : nullptr;
+    if (!y && !(b.isStatic() && b.value.isUnknown()))
+      return wrong(b, expr->rhs, "true or false");
+    return x && y ? b : unknown();
+  }
+  EvalResult b = eval(expr->rhs, below);
+  if (a.isFailed() || b.isFailed())
+    return EvalResult::failed();
+  // `shared != none`: a tensor that may be absent is compared with none, nothing else.
+  if (a.isTensors() || b.isTensors()) {
+    bool none = (a.isStatic() && a.value.isNone()) || (b.isStatic() && b.value.isNone());
+    if (none && (expr->op == ast::BinaryOp::Eq || expr->op == ast::BinaryOp::Ne)) {
+      const Tensor &tensor = a.isTensors() ? a.tensors[0] : b.tensors[0];
+      if (tensor.unknown && abstract_)
+        return unknown();
+      return EvalResult::of(StaticValue{expr->op == ast::BinaryOp::Ne});
+    }
+    return wrong(a.isTensors() ? a : b, a.isTensors() ? expr->lhs : expr->rhs, "a static value");
+  }
+  if (a.value.isUnknown() || b.value.isUnknown())
+    return unknown();
+  auto boolean = [](bool value) { return EvalResult::of(StaticValue{value}); };
+  switch (expr->op) {
+  case ast::BinaryOp::Eq:
+  case ast::BinaryOp::Ne: {
+    if ((a.value.asSize(program_.context->dims) || a.value.getIf<double>()) && (b.value.asSize(program_.context->dims) || b.value.getIf<double>())) {
+      auto order = compare(a.value, b.value, program_.context->dims);
+      if (!order)
+        return unknown();
+      return boolean((*order == 0) == (expr->op == ast::BinaryOp::Eq));
+    }
+    return boolean(a.value.sameAs(b.value) == (expr->op == ast::BinaryOp::Eq));
+  }
+  case ast::BinaryOp::In: {
+    auto *list = b.value.getIf<ListPtr>();
+    if (!list)
+      return wrong(b, expr->rhs, "a list");
+    for (const StaticValue &element : **list) {
+      auto order = compare(a.value, element, program_.context->dims);
+      if (order ? *order == 0 : a.value.sameAs(element))
+        return boolean(true);
+    }
+    return boolean(false);
+  }
+  default: {
+    auto isNumber = [&](const StaticValue &value) { return value.asSize(program_.context->dims) || value.getIf<double>(); };
+    if (!isNumber(a.value))
+      return wrong(a, expr->lhs, "a number");
+    if (!isNumber(b.value))
+      return wrong(b, expr->rhs, "a number");
+    auto order = compare(a.value, b.value, program_.context->dims);
+    if (!order)
+      return unknown();
+    switch (expr->op) {
+    case ast::BinaryOp::Lt: return boolean(*order < 0);
+    case ast::BinaryOp::Le: return boolean(*order <= 0);
+    case ast::BinaryOp::Gt: return boolean(*order > 0);
+    default: return boolean(*order >= 0);
+    }
+  }
+  }
+}

@@ -1,0 +1,276 @@
+//===- Elaborate.cpp - walking a model, checking declarations -------------------------------===//
+#include "stg/Sema/Elaborate.h"
+#include "Elaborator.h"
+#include "TrainingChecks.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace stg;
+using llvm::cast;
+using llvm::StringRef;
+
+bool Elaborator::model(NamedItem item, llvm::ArrayRef<StaticArgument> arguments, SourceRange call) {
+  auto *declaration = cast<ast::LayerItem>(item.item);
+  size_t errors = diags_.numErrors();
+  overrideUsed_.assign(settings_.overrides.size(), false);
+  Frame *frame = frames_.emplace_back(std::make_unique<Frame>()).get();
+  frame->item = item;
+  modelFrame_ = frame;
+  Scope *scope = newScope(nullptr, frame);
+  program_.name = program_.context->name(declaration->name.text);
+  // Every size parameter becomes a symbol of its own as soon as it is bound, so that formulas speak of D, not of 4096.
+  bool ok = bindStatics(declaration->name.text, declaration->signature.statics, arguments, *scope, call);
+  for (const ast::StaticParam &param : declaration->signature.statics) {
+    StringRef name = param.name.text;
+    if (!llvm::isUpper(name.front()))
+      continue;
+    auto it = scope->dims.find(name);
+    if (it == scope->dims.end()) {
+      if (ok)
+        diags_.report(call.valid() ? call : param.range, diag::MissingSize{.layer = declaration->name.text, .dim = name})
+            .label("has no default")
+            .help(declaration->name.text.str() + "(" + name.str() + " = 1024)");
+      ok = false;
+    }
+  }
+  if (!ok)
+    return false;
+  registerLets(declaration->body, *scope);
+  callStack_.push_back(item.item);
+  block(declaration->body, *scope);
+  callStack_.pop_back();
+  if (units_.isOpen()) {
+    std::string name = anyUnit_ ? "last" : "all";
+    units_.close(name, name, -1);
+  }
+  if (diags_.numErrors() != errors)
+    return false;
+  units_.finish();
+  if (settings_.mode == Mode::Train)
+    checkTraining(program_, opItems_, sources_, diags_);
+  return diags_.numErrors() == errors;
+}
+
+StaticValue Elaborator::unknownStatic(const ast::StaticParam &param, Scope &scope) {
+  StaticValue unknown{UnknownStatic()};
+  if (!param.value || param.value->kind == ast::ExprKind::None || param.value->kind == ast::ExprKind::Bool)
+    return unknown;
+  Context context;
+  context.scope = &scope;
+  EvalResult value = eval(param.value, context);
+  if (!value.isStatic())
+    return unknown;
+  // A number may be any other; a layer or a mask by default shows what is expected.
+  if (value.value.getIf<double>() || value.value.getIf<LayerPtr>() || value.value.getIf<MaskValue>())
+    return value.value;
+  if (value.value.asSize(program_.context->dims))
+    return StaticValue{program_.context->dims.symbol(param.name.text, std::nullopt)};
+  return unknown;
+}
+
+void Elaborator::declaration(NamedItem item) {
+  abstract_ = true;
+  Frame *frame = frames_.emplace_back(std::make_unique<Frame>()).get();
+  frame->item = item;
+  Scope *scope = newScope(nullptr, frame);
+  units_.open("", -1);
+  callStack_.push_back(item.item);
+  auto *op = llvm::dyn_cast<ast::OpItem>(item.item);
+  const ast::Signature &signature = op ? op->signature : cast<ast::LayerItem>(item.item)->signature;
+
+  // Sizes are symbols without values; tensors have the dims of the signature.
+  llvm::StringSet<> names;
+  auto unique = [&](const ast::Name &name) {
+    if (!names.insert(name.text).second)
+      diags_.report(name.range, diag::NameTwice{.name = name.text});
+  };
+  for (const ast::StaticParam &param : signature.statics) {
+    unique(param.name);
+    StringRef name = param.name.text;
+    if (llvm::isUpper(name.front()) || param.type.text == "dim") {
+      NameId id = program_.context->name(name);
+      scope->dims[name] = {id, {{id, program_.context->dims.symbol(name, std::nullopt)}}};
+    }
+  }
+  for (const ast::TensorParam &param : signature.tensors) {
+    unique(param.name);
+    std::map<std::string, bool> seen;
+    for (const ast::Dim &dim : param.dims.dims)
+      for (const ast::DimPart &part : dim.parts)
+        if (!seen.insert({part.name.text.str(), true}).second)
+          diags_.report(part.name.range, diag::DuplicateDim{.dim = part.name.text});
+    TensorType type = unknownType(param.dims, param.dtype, *scope);
+    if (param.optional) {
+      scope->values[param.name.text] = Tensor::makeUnknown();
+      continue;
+    }
+    Op input;
+    input.kind = OpKind::Input;
+    input.fields = SlotFields{0};
+    scope->values[param.name.text] = units_.add(std::move(input), type, param.name.text.str())[0];
+  }
+  for (const ast::StaticParam &param : signature.statics)
+    if (!scope->dims.count(param.name.text))
+      scope->values[param.name.text] = unknownStatic(param, *scope);
+    else if (param.value) {
+      Context context;
+      context.scope = scope;
+      eval(param.value, context);
+    }
+
+  if (!op) {
+    auto *declaration = cast<ast::LayerItem>(item.item);
+    registerLets(declaration->body, *scope);
+    block(declaration->body, *scope);
+    if (item.item->kind == ast::ItemKind::Layer && frame->returns.empty() && diags_.numErrors() == 0)
+      diags_.report(declaration->name.range, diag::NoReturn{.layer = declaration->name.text})
+          .note("the last statement of a layer is `return e`");
+    return;
+  }
+
+  for (const ast::LetStmt *let : op->lets)
+    for (const ast::Bind &bind : let->binds)
+      scope->values.insert({bind.name.text, LazyLet{&bind}});
+  auto dimsKnown = [&](llvm::ArrayRef<ast::Name> dims) {
+    for (const ast::Name &dim : dims)
+      if (!findDim(scope, dim.text))
+        reportUnknownDim(dim, scope);
+  };
+  for (const ast::Out &out : signature.outs) {
+    for (const ast::Dim &dim : out.dims.dims)
+      for (const ast::DimPart &part : dim.parts)
+        dimsKnown({part.name});
+    if (!out.dtype.empty())
+      elementOf(out.dtype);
+    TensorType type = unknownType(out.dims, out.dtype, *scope);
+    if (!out.name.empty())
+      frame->outputTypes[out.name.text] = type;
+  }
+  Context context;
+  context.scope = scope;
+  for (const ast::KindOf &kind : op->kinds) {
+    dimsKnown(kind.dims);
+    auto parsed = factorKindFrom(kind.kind.text);
+    if (!kind.along.empty())
+      dimsKnown({kind.along});
+    for (const ast::Expr *arg : kind.args)
+      if (!(parsed == FactorKind::Stream && arg->kind == ast::ExprKind::Path))
+        eval(arg, context);
+  }
+  for (const ast::Expr *formula : {op->flops, op->other, op->bytes, op->where})
+    if (formula)
+      eval(formula, context);
+  for (const ast::Name &saved : op->save) {
+    bool known = frame->outputTypes.count(saved.text) ||
+                 llvm::any_of(signature.tensors, [&](const ast::TensorParam &param) { return param.name.text == saved.text; });
+    if (!known)
+      reportUnknownName(saved, scope);
+  }
+  if (op->hasDefine) {
+    Scope *inner = newScope(scope, frame);
+    registerLets(op->define, *inner);
+    block(op->define, *inner);
+    for (const ast::Out &out : signature.outs)
+      if (!inner->values.count(out.name.text))
+        diags_.report(op->define.range, diag::DefineIncomplete{.op = op->name.text, .output = out.name.text});
+  }
+  if (op->gradKind == ast::OpItem::Grad::Block) {
+    Scope *inner = newScope(scope, frame);
+    if (op->gradParams.size() != signature.outs.size() && op->gradParams.size() > signature.outs.size())
+      diags_.report(op->gradParams.back().range, diag::TooManyTensors{.callee = "grad", .count = signature.outs.size()});
+    for (size_t i = 0; i < op->gradParams.size() && i < signature.outs.size(); ++i) {
+      Op input;
+      input.kind = OpKind::Input;
+      input.fields = SlotFields{0};
+      inner->values[op->gradParams[i].text] =
+          units_.add(std::move(input), unknownType(signature.outs[i].dims, signature.outs[i].dtype, *scope), op->gradParams[i].text.str())[0];
+    }
+    for (const ast::Out &out : signature.outs)
+      if (!out.name.empty() && !inner->values.count(out.name.text)) {
+        Op input;
+        input.kind = OpKind::Input;
+        input.fields = SlotFields{0};
+        inner->values[out.name.text] = units_.add(std::move(input), frame->outputTypes[out.name.text], out.name.text.str())[0];
+      }
+    registerLets(op->grad, *inner);
+    block(op->grad, *inner);
+  }
+}
+
+std::vector<const Override *> Elaborator::unusedOverrides() const {
+  std::vector<const Override *> unused;
+  for (size_t i = 0; i < settings_.overrides.size(); ++i)
+    if (!overrideUsed_[i])
+      unused.push_back(&settings_.overrides[i]);
+  return unused;
+}
+
+EvalResult Elaborator::evalStatic(const ast::Expr *expr, Scope &scope) {
+  Context context;
+  context.scope = &scope;
+  return eval(expr, context);
+}
+
+std::vector<StaticArgument> Elaborator::evalArguments(llvm::ArrayRef<ast::Arg> args, Scope &scope) {
+  std::vector<StaticArgument> arguments;
+  Context context;
+  context.scope = &scope;
+  for (const ast::Arg &arg : args)
+    if (auto value = evalStaticArg(arg, context))
+      arguments.push_back(std::move(*value));
+  return arguments;
+}
+
+void stg::checkDeclarations(const Module &module, const SourceManager &sources, Diagnostics &diags) {
+  ElaborateSettings settings;
+  for (const ast::Item *item : module.ast->items) {
+    switch (item->kind) {
+    case ast::ItemKind::Layer:
+    case ast::ItemKind::Op:
+    case ast::ItemKind::Optimizer:
+    case ast::ItemKind::Model: {
+      Program scratch(std::make_shared<IRContext>());
+      Elaborator(sources, diags, scratch, settings).declaration({&module, item});
+      break;
+    }
+    default:
+      break;
+    }
+  }
+}
+
+std::optional<Program> stg::elaborateModel(NamedItem item, llvm::ArrayRef<StaticArgument> arguments, SourceRange call,
+                                           const ElaborateSettings &settings, std::shared_ptr<IRContext> context,
+                                           const SourceManager &sources, Diagnostics &diags) {
+  Program program(std::move(context));
+  program.mode = settings.mode;
+  Elaborator elaborator(sources, diags, program, settings);
+  if (!elaborator.model(item, arguments, call))
+    return std::nullopt;
+  for (const Override *unused : elaborator.unusedOverrides())
+    reportUnknownOverride(*unused, item, diags);
+  // Elaborated promises types on leaves only; infer-shapes gives the rest.
+  program.level = Level::Elaborated;
+  for (Body &body : program.bodies)
+    for (Value &value : body.values) {
+      OpKind kind = body.op(value.def).kind;
+      if (kind != OpKind::Input && kind != OpKind::Weight && kind != OpKind::State)
+        value.type.reset();
+    }
+  return program;
+}
+
+void stg::reportUnknownOverride(const Override &override_, NamedItem model, Diagnostics &diags) {
+  auto *declaration = cast<ast::LayerItem>(model.item);
+  std::vector<StringRef> names;
+  for (const ast::StaticParam &param : declaration->signature.statics)
+    names.push_back(param.name.text);
+  if (!override_.pattern.parts.empty()) {
+    diags.report(override_.where, diag::OverrideMatchesNothing{.setting = override_.text})
+        .note("no instance that matches has a parameter `" + override_.parameter + "`");
+    return;
+  }
+  auto builder = diags.report(override_.where, diag::UnknownOverride{.setting = override_.text, .model = declaration->name.text,
+                                                                     .parameter = override_.parameter});
+  builder.note("parameters: " + llvm::join(names, " "));
+}

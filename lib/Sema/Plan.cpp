@@ -1,0 +1,382 @@
+//===- Plan.cpp ----------------------------------------------------------------------===//
+#include "Plan.h"
+#include "stg/Support/ClosestName.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace stg;
+using llvm::cast;
+using llvm::StringRef;
+
+void stg::checkKey(const ast::KeyValue &item, StringRef where, llvm::ArrayRef<StringRef> keys, Diagnostics &diags) {
+  if (llvm::is_contained(keys, item.key.text))
+    return;
+  auto builder = diags.report(item.key.range, diag::UnknownKey{.where = where, .key = item.key.text});
+  if (auto close = closestName(item.key.text, keys))
+    builder.fixit(item.key.range, close->str());
+  builder.note(keys.empty() ? where.str() + " has no keys" : "keys: " + llvm::join(keys, " "));
+}
+
+std::optional<PathPattern> stg::evaluateSelector(const ast::Selector &selector, Elaborator &elaborator, Scope &scope,
+                                                 IRContext &context, Diagnostics &diags, StringRef text) {
+  PathPattern pattern;
+  auto bound = [&](const ast::Expr *expr) -> std::optional<int64_t> {
+    EvalResult result = elaborator.evalStatic(expr, scope);
+    DimExpr size = result.isStatic() ? result.value.asSize(context.dims) : DimExpr();
+    return size ? size.size() : std::nullopt;
+  };
+  for (const ast::SelPart &part : selector.parts) {
+    PatternPart one;
+    one.name = part.name.text.str();
+    if (part.indexKind == ast::SelIndex::One || part.indexKind == ast::SelIndex::Range) {
+      auto first = bound(part.first);
+      auto last = part.last ? bound(part.last) : first ? std::optional<int64_t>(*first + 1) : std::nullopt;
+      auto step = part.step ? bound(part.step) : std::optional<int64_t>(1);
+      if (!first || !last || !step || *step < 1)
+        return std::nullopt;
+      one.range = PatternPart::Range{*first, *last, *step};
+    }
+    pattern.parts.push_back(std::move(one));
+  }
+  return pattern;
+}
+
+bool PlanEvaluator::evaluate(NamedItem plan, llvm::ArrayRef<StaticArgument> arguments, SourceRange call, int64_t ranks,
+                             SourceRange ranksAt, Check check, EvaluatedPlan &result) {
+  size_t errors = diags_.numErrors();
+  auto *declaration = cast<ast::PlanItemDecl>(plan.item);
+  check_ = check;
+  auto frame = std::make_unique<Frame>();
+  frame->item = plan;
+  Scope scope;
+  scope.frame = frame.get();
+  if (check == Check::NamesOnly) {
+    for (const ast::StaticParam &param : declaration->statics)
+      scope.values[param.name.text] = StaticValue{UnknownStatic()};
+  } else if (!elaborator_.bindStatics(declaration->name.text, declaration->statics, arguments, scope, call)) {
+    return false;
+  }
+  including_.push_back(plan.item);
+  block(declaration->body, scope, result);
+  including_.pop_back();
+  if (including_.empty() && check == Check::WithSizes && diags_.numErrors() == errors)
+    fillMesh(ranks, ranksAt, result);
+  return diags_.numErrors() == errors;
+}
+
+void PlanEvaluator::block(const ast::PlanBlock &block, Scope &scope, EvaluatedPlan &result) {
+  // The mesh first: rules name its axes wherever it stands.
+  for (const ast::PlanItem *one : block.items)
+    if (one->kind == ast::PlanItemKind::Let)
+      item(one, scope, result);
+  for (const ast::PlanItem *one : block.items)
+    if (one->kind == ast::PlanItemKind::Mesh || one->kind == ast::PlanItemKind::Fold)
+      item(one, scope, result);
+  for (const ast::PlanItem *one : block.items)
+    if (one->kind != ast::PlanItemKind::Let && one->kind != ast::PlanItemKind::Mesh && one->kind != ast::PlanItemKind::Fold)
+      item(one, scope, result);
+}
+
+std::optional<int64_t> PlanEvaluator::number(const ast::Expr *expr, Scope &scope, StringRef what) {
+  EvalResult result = elaborator_.evalStatic(expr, scope);
+  if (!result.isStatic() || result.value.isUnknown())
+    return std::nullopt;
+  DimExpr size = result.value.asSize(context_.dims);
+  auto value = size ? size.integer() : std::nullopt;
+  if (!value || *value < 1 || !size.size()) {
+    diags_.report(expr->range, diag::SizeOutOfRange{.what = what, .value = value ? toString(*value) : result.value.kindName()});
+    return std::nullopt;
+  }
+  return *size.size();
+}
+
+void PlanEvaluator::mesh(const ast::PlanMesh *mesh, Scope &scope) {
+  if (meshItem_) {
+    diags_.report(mesh->range, diag::MeshTwice{}).noteAt(meshItem_->range, "the other one is here");
+    return;
+  }
+  meshItem_ = mesh;
+  for (const ast::Axis &axis : mesh->axes) {
+    Axis one{axis.name.text.str(), std::nullopt, axis.fill, axis.range};
+    if (llvm::any_of(axes_, [&](const Axis &other) { return other.name == one.name; }))
+      diags_.report(axis.name.range, diag::NameTwice{.name = axis.name.text});
+    if (axis.size) {
+      one.size = number(axis.size, scope, axis.name.text);
+    } else if (!axis.fill) {
+      // `mesh pp`: the parameter of that name.
+      auto known = scope.values.find(axis.name.text);
+      auto *value = known == scope.values.end() ? nullptr : std::get_if<StaticValue>(&known->second);
+      DimExpr size = value ? value->asSize(context_.dims) : DimExpr();
+      auto integer = size ? size.integer() : std::nullopt;
+      if (integer && *integer >= 1 && size.size())
+        one.size = size.size();
+      else if (integer)
+        diags_.report(axis.range, diag::SizeOutOfRange{.what = axis.name.text, .value = toString(*integer)});
+      else if (!value || !value->isUnknown())
+        diags_.report(axis.range, diag::AxisWithoutSize{.axis = axis.name.text})
+            .help(axis.name.text.str() + " = 8, " + axis.name.text.str() + " = * (what the ranks leave), or a parameter of the plan called " +
+                  axis.name.text.str());
+    }
+    axes_.push_back(std::move(one));
+  }
+}
+
+void PlanEvaluator::fillMesh(int64_t ranks, SourceRange ranksAt, EvaluatedPlan &result) {
+  Axis *fill = nullptr;
+  Int128 product = 1;
+  for (Axis &axis : axes_) {
+    if (axis.fill && fill) {
+      diags_.report(axis.range, diag::FillTwice{.axis = axis.name, .other = fill->name});
+      return;
+    }
+    if (axis.fill)
+      fill = &axis;
+    else if (!axis.size)
+      return; // reported
+    else
+      product *= *axis.size;
+    constexpr int64_t kMaxRanks = int64_t(1) << 31;
+    if (product > kMaxRanks) {
+      diags_.report(axis.range, diag::SizeOutOfRange{.what = "the mesh", .value = toString(product) + " ranks"});
+      return;
+    }
+  }
+  if (fill && ranks == 0)
+    ranks = static_cast<int64_t>(product); // nothing says how many: one of each
+  bool fits = ranks == 0 || (fill ? ranks % static_cast<int64_t>(product) == 0 : ranks == static_cast<int64_t>(product));
+  if (fits && !(fill && ranks < static_cast<int64_t>(product))) {
+    for (Axis &axis : axes_)
+      result.mesh.axes.push_back({axis.name, axis.fill ? ranks / static_cast<int64_t>(product) : *axis.size});
+    return;
+  }
+  std::string names, sizes;
+  for (const Axis &axis : axes_) {
+    names += (names.empty() ? "" : ", ") + axis.name;
+    sizes += (sizes.empty() ? "" : " x ") + (axis.fill ? "*" : std::to_string(*axis.size));
+  }
+  auto builder = diags_.report(ranksAt, diag::RanksDoNotFillMesh{.ranks = ranks, .axes = names, .sizes = sizes});
+  builder.snippet(Snippet::Inline);
+  int64_t rest = static_cast<int64_t>(product);
+  if (fill) {
+    double exact = static_cast<double>(ranks) / static_cast<double>(rest);
+    int64_t below = ranks / rest;
+    std::string nearest;
+    if (below > 0)
+      nearest = std::to_string(below * rest) + " (" + fill->name + " = " + std::to_string(below) + "), ";
+    nearest += std::to_string((below + 1) * rest) + " (" + fill->name + " = " + std::to_string(below + 1) + ")";
+    std::string shown = std::to_string(exact);
+    shown.erase(shown.find_last_not_of('0') + 1);
+    builder.note(fill->name + " would be " + shown + ".  Nearest: " + nearest);
+  } else {
+    builder.note("the mesh has " + std::to_string(rest) + " ranks").help("ranks " + std::to_string(rest) + ", or `*` for one of the axes");
+  }
+}
+
+void PlanEvaluator::useAxes(llvm::ArrayRef<ast::Name> axes) {
+  std::vector<StringRef> known;
+  for (const Axis &axis : axes_)
+    known.push_back(axis.name);
+  for (auto &[name, range] : folded_)
+    known.push_back(name);
+  for (const ast::Name &axis : axes) {
+    if (llvm::is_contained(known, axis.text))
+      continue;
+    auto builder = diags_.report(axis.range, diag::UnknownPlanName{.kind = "axis", .name = axis.text, .where = "this mesh"});
+    builder.label(known.empty() ? "this plan has no mesh" : "axes of this mesh: " + llvm::join(known, " "));
+    if (auto close = closestName(axis.text, known))
+      builder.fixit(axis.range, close->str());
+  }
+}
+
+void PlanEvaluator::options(const ast::Options &options, StringRef where, llvm::ArrayRef<StringRef> keys, Scope &scope) {
+  for (const ast::KeyValue &item : options.items) {
+    checkKey(item, where, keys, diags_);
+    // Values may name axes (`secondary = local`) and element types; numbers are evaluated for their names.
+    if (item.value->kind != ast::ExprKind::Path)
+      elaborator_.evalStatic(item.value, scope);
+  }
+}
+
+void PlanEvaluator::mention(llvm::ArrayRef<ast::Selector> selectors, EvaluatedPlan &result) {
+  for (const ast::Selector &selector : selectors)
+    result.mentions.push_back({{}, false, &selector});
+}
+
+void PlanEvaluator::precision(const ast::PlanPrecision *precision, Scope &scope, EvaluatedPlan &result) {
+  static constexpr StringRef kKeys[] = {"weight", "act", "grad", "master", "moment", "cache", "gemm", "comm_grad", "comm_params"};
+  PrecisionRule rule;
+  for (const ast::KeyValue &item : precision->options.items) {
+    checkKey(item, "precision", kKeys, diags_);
+    EvalResult value = elaborator_.evalStatic(item.value, scope);
+    auto *element = value.isStatic() ? value.value.getIf<ElementType>() : nullptr;
+    if (!element) {
+      if (!value.isFailed() && !(value.isStatic() && value.value.isUnknown()))
+        diags_.report(item.value->range, diag::NotUsableHere{.expression = sources_.text(item.value->range),
+                                                             .actual = value.isStatic() ? value.value.kindName() : "a tensor",
+                                                             .expected = "an element type, such as bf16"});
+      continue;
+    }
+    if (auto cls = tensorClassFrom(item.key.text)) {
+      if (!isFloat(*element))
+        diags_.report(item.value->range, diag::NotUsableHere{.expression = sources_.text(item.value->range),
+                                                             .actual = "an integer type", .expected = "a floating-point type"});
+      rule.types[*cls] = *element;
+    } else if (llvm::is_contained(kKeys, item.key.text)) {
+      SourceRange range = item.range;
+      std::string key = item.key.text.str();
+      result.refusals.push_back([range, key](Diagnostics &diags) { diags.report(range, diag::PrecisionKeyNotYet{.key = key}); });
+    }
+  }
+  for (const ast::Selector &selector : precision->in) {
+    auto pattern = evaluateSelector(selector, elaborator_, scope, context_, diags_, sources_.text(selector.range));
+    if (!pattern)
+      continue;
+    if (pattern->hasIndex()) {
+      SourceRange range = selector.range;
+      result.refusals.push_back([range](Diagnostics &diags) { diags.report(range, diag::IndexedScopeNotYet{}); });
+    }
+    rule.scopes.push_back(std::move(*pattern));
+  }
+  mention(precision->in, result);
+  result.precision.rules.push_back(std::move(rule));
+}
+
+void PlanEvaluator::item(const ast::PlanItem *item, Scope &scope, EvaluatedPlan &result) {
+  SourceRange range = item->range;
+  auto refuse = [&](auto row) {
+    result.refusals.push_back([range, row](Diagnostics &diags) { diags.report(range, row); });
+  };
+  switch (item->kind) {
+  case ast::PlanItemKind::Let:
+    for (const ast::Bind &bind : cast<ast::PlanLet>(item)->binds) {
+      EvalResult value = elaborator_.evalStatic(bind.value, scope);
+      scope.values[bind.name.text] = value.isStatic() ? value.value : StaticValue{UnknownStatic()};
+    }
+    return;
+  case ast::PlanItemKind::Require: {
+    auto *require = cast<ast::PlanRequire>(item);
+    EvalResult holds = elaborator_.evalStatic(require->cond, scope);
+    auto *flag = holds.isStatic() ? holds.value.getIf<bool>() : nullptr;
+    if (flag && !*flag) {
+      auto builder = diags_.report(range, diag::RequireFailed{.condition = sources_.text(require->cond->range)});
+      if (require->message)
+        builder.note(require->message->value.str());
+    }
+    return;
+  }
+  case ast::PlanItemKind::Include: {
+    auto *call = cast<ast::PlanInclude>(item)->call;
+    NamedItem plan = scope.frame->item.module->find(call->callee);
+    SourceRange where = call->callee.front().range.upTo(call->callee.back().range);
+    if (!plan || plan.item->kind != ast::ItemKind::Plan) {
+      diags_.report(where, diag::UnknownName{.name = sources_.text(where)}).note("`include` takes a plan");
+      return;
+    }
+    if (llvm::is_contained(including_, plan.item)) {
+      diags_.report(where, diag::RecursiveInclude{.plan = plan.item->name.text});
+      return;
+    }
+    std::vector<StaticArgument> arguments = elaborator_.evalArguments(call->args, scope);
+    evaluate(plan, arguments, call->range, 0, {}, check_, result);
+    return;
+  }
+  case ast::PlanItemKind::If: {
+    auto *branch = cast<ast::PlanIf>(item);
+    EvalResult cond = elaborator_.evalStatic(branch->cond, scope);
+    auto *flag = cond.isStatic() ? cond.value.getIf<bool>() : nullptr;
+    if (flag ? *flag : check_ == Check::NamesOnly)
+      block(branch->thenBlock, scope, result);
+    if (branch->hasElse && (flag ? !*flag : check_ == Check::NamesOnly))
+      block(branch->elseBlock, scope, result);
+    return;
+  }
+  case ast::PlanItemKind::Mesh:
+    return mesh(cast<ast::PlanMesh>(item), scope);
+  case ast::PlanItemKind::Fold: {
+    auto *fold = cast<ast::PlanFold>(item);
+    useAxes(fold->over);
+    for (const ast::Axis &axis : fold->axes) {
+      folded_.push_back({axis.name.text.str(), axis.range});
+      if (axis.size)
+        number(axis.size, scope, axis.name.text);
+    }
+    return refuse(diag::FoldNotYet{});
+  }
+  case ast::PlanItemKind::Split: {
+    auto *split = cast<ast::PlanSplit>(item);
+    useAxes(split->axes);
+    for (const ast::SplitDim &dim : split->dims)
+      result.mentions.push_back({dim.name, dim.optional, nullptr});
+    mention(split->in, result);
+    return refuse(diag::SplitNotYet{});
+  }
+  case ast::PlanItemKind::Keep: {
+    auto *keep = cast<ast::PlanKeep>(item);
+    for (const ast::Name &dim : keep->dims)
+      result.mentions.push_back({dim, false, nullptr});
+    mention(keep->in, result);
+    return refuse(diag::KeepNotYet{});
+  }
+  case ast::PlanItemKind::Pin: {
+    auto *pin = cast<ast::PlanPin>(item);
+    for (const ast::LayoutDim &dim : pin->dims) {
+      result.mentions.push_back({dim.dim, false, nullptr});
+      useAxes(dim.axes);
+    }
+    useAxes(pin->partial);
+    mention(pin->tensor, result);
+    return refuse(diag::PinNotYet{});
+  }
+  case ast::PlanItemKind::Run: {
+    mention(cast<ast::PlanRun>(item)->what, result);
+    return refuse(diag::RunNotYet{});
+  }
+  case ast::PlanItemKind::Fuse:
+    mention(cast<ast::PlanFuse>(item)->what, result);
+    return refuse(diag::FuseNotYet{});
+  case ast::PlanItemKind::Zero: {
+    auto *zero = cast<ast::PlanZero>(item);
+    useAxes(zero->axes);
+    mention(zero->in, result);
+    options(zero->options, "zero", {"regather", "prefetch", "unit", "secondary", "gather", "reduce", "hierarchical"}, scope);
+    if (auto stage = zero->stage->value; !stage || *stage < 1 || *stage > 3)
+      diags_.report(zero->stage->range, diag::ZeroStage{.stage = sources_.text(zero->stage->range)});
+    return refuse(diag::ZeroNotYet{});
+  }
+  case ast::PlanItemKind::Store: {
+    auto *store = cast<ast::PlanStore>(item);
+    useAxes(store->axes);
+    mention(store->in, result);
+    options(store->options, "store", {"regather", "prefetch", "unit"}, scope);
+    return refuse(diag::StoreNotYet{});
+  }
+  case ast::PlanItemKind::Recompute: {
+    auto *recompute = cast<ast::PlanRecompute>(item);
+    mention(recompute->selectors, result);
+    options(recompute->options, "recompute", {"comm"}, scope);
+    if (recompute->what == ast::RecomputeWhat::None)
+      return; // nothing is recomputed
+    return refuse(diag::RecomputeNotYet{});
+  }
+  case ast::PlanItemKind::Offload: {
+    auto *offload = cast<ast::PlanOffload>(item);
+    mention(offload->in, result);
+    options(offload->options, "offload", {"overlap", "prefetch"}, scope);
+    return refuse(diag::OffloadNotYet{});
+  }
+  case ast::PlanItemKind::Microbatch:
+    number(cast<ast::PlanMicrobatch>(item)->size, scope, "microbatch");
+    return refuse(diag::MicrobatchNotYet{});
+  case ast::PlanItemKind::Pipeline: {
+    auto *pipeline = cast<ast::PlanPipeline>(item);
+    useAxes({pipeline->axis});
+    for (const ast::StageGroup &group : pipeline->stages)
+      for (const ast::StageUnit &unit : group.units)
+        if (unit.count)
+          elaborator_.evalStatic(unit.count, scope);
+    return refuse(diag::PipelineNotYet{});
+  }
+  case ast::PlanItemKind::Precision:
+    return precision(cast<ast::PlanPrecision>(item), scope, result);
+  }
+}

@@ -1,0 +1,506 @@
+//===- Workload.cpp --------------------------------------------------------------------===//
+#include "stg/Sema/Workload.h"
+#include "Plan.h"
+#include "stg/Support/ClosestName.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace stg;
+using llvm::cast;
+using llvm::StringRef;
+
+std::vector<WorkloadSource> stg::workloadsOf(const Module &module) {
+  std::vector<WorkloadSource> found;
+  for (ast::ItemKind kind : {ast::ItemKind::Workload, ast::ItemKind::Model})
+    if (found.empty())
+      for (const ast::Item *item : module.declared(kind))
+        found.push_back({{&module, item}});
+  return found;
+}
+
+namespace {
+
+/// What the statements of a workload come to, before the model is walked.
+struct Request {
+  NamedItem model;
+  std::vector<StaticArgument> arguments;
+  SourceRange call;
+  ElaborateSettings settings;
+  EvaluatedPlan plan;
+  std::string planName;
+  int64_t ranks = 0;
+  SourceRange ranksAt;
+  std::vector<std::function<void(Diagnostics &)>> refusals;
+  std::string outputFolder;
+  const ast::WorkMode *mode = nullptr;
+};
+
+class WorkloadResolver {
+public:
+  WorkloadResolver(const SourceManager &sources, Diagnostics &diags, IRContext &context, Elaborator &elaborator)
+      : sources_(sources), diags_(diags), context_(context), elaborator_(elaborator), plans_(elaborator, sources, diags, context) {}
+
+  /// Evaluates every statement; false if the model or the plan cannot be told.
+  bool resolve(NamedItem workload, llvm::ArrayRef<CommandLineSetting> settings, Request &request);
+
+private:
+  void modelOf(const ast::WorkUse *use, Scope &scope, Request &request);
+  void planOf(const ast::WorkUse *use, Scope &scope);
+  void mode(const ast::WorkMode *mode, Scope &scope, Request &request);
+  std::optional<Override> overrideOf(const ast::Selector &target, const ast::Expr *value, Scope &scope, SourceRange where,
+                                     std::string text);
+  /// The item that `m.x` or `m.x(...)` names, of the wanted kind.
+  NamedItem find(const ast::Expr *value, ast::ItemKind kind, StringRef kindName, const Module &module,
+                 llvm::ArrayRef<ast::Arg> &args);
+
+  const SourceManager &sources_;
+  Diagnostics &diags_;
+  IRContext &context_;
+  Elaborator &elaborator_;
+  PlanEvaluator plans_;
+  NamedItem plan_;
+  std::vector<StaticArgument> planArguments_;
+  SourceRange planCall_;
+};
+
+NamedItem WorkloadResolver::find(const ast::Expr *value, ast::ItemKind kind, StringRef kindName, const Module &module,
+                                 llvm::ArrayRef<ast::Arg> &args) {
+  llvm::ArrayRef<ast::Name> path;
+  if (auto *call = llvm::dyn_cast<ast::CallExpr>(value)) {
+    path = call->callee;
+    args = call->args;
+  } else if (auto *name = llvm::dyn_cast<ast::PathExpr>(value)) {
+    path = name->parts;
+  }
+  SourceRange where = path.empty() ? value->range : path.front().range.upTo(path.back().range);
+  NamedItem item = path.empty() ? NamedItem() : module.find(path);
+  if (item && item.item->kind == kind)
+    return item;
+  const Module *searched = &module;
+  if (path.size() == 2)
+    if (auto alias = module.aliases.find(path[0].text); alias != module.aliases.end())
+      searched = alias->second;
+  std::vector<StringRef> candidates;
+  for (auto &[name, known] : searched->names)
+    if (known.item->kind == kind)
+      candidates.push_back(name);
+  auto builder = diags_.report(where, diag::NoSuchItem{.kind = kindName, .name = sources_.text(where)});
+  if (!candidates.empty())
+    builder.note(kindName.str() + "s here: " + llvm::join(candidates, " "));
+  if (!path.empty())
+    if (auto close = closestName(path.back().text, candidates))
+      builder.fixit(path.back().range, close->str());
+  return {};
+}
+
+void WorkloadResolver::modelOf(const ast::WorkUse *use, Scope &scope, Request &request) {
+  llvm::ArrayRef<ast::Arg> args;
+  request.model = find(use->value, ast::ItemKind::Model, "model", *scope.frame->item.module, args);
+  request.call = use->value->range;
+  if (request.model)
+    request.arguments = elaborator_.evalArguments(args, scope);
+}
+
+void WorkloadResolver::planOf(const ast::WorkUse *use, Scope &scope) {
+  llvm::ArrayRef<ast::Arg> args;
+  plan_ = find(use->value, ast::ItemKind::Plan, "plan", *scope.frame->item.module, args);
+  planCall_ = use->value->range;
+  if (plan_)
+    planArguments_ = elaborator_.evalArguments(args, scope);
+}
+
+void WorkloadResolver::mode(const ast::WorkMode *mode, Scope &scope, Request &request) {
+  request.mode = mode;
+  auto whole = [&](const ast::KeyValue &item, int64_t least) -> std::optional<int64_t> {
+    EvalResult value = elaborator_.evalStatic(item.value, scope);
+    DimExpr size = value.isStatic() ? value.value.asSize(context_.dims) : DimExpr();
+    auto number = size ? size.integer() : std::nullopt;
+    if (number && *number >= least && size.size())
+      return size.size();
+    if (number)
+      diags_.report(item.value->range, diag::OptionOutOfRange{.key = item.key.text, .value = toString(*number), .least = least});
+    else if (value.isStatic() && !value.value.isUnknown())
+      diags_.report(item.value->range, diag::NotUsableHere{.expression = sources_.text(item.value->range),
+                                                           .actual = value.value.kindName(), .expected = "a whole number"});
+    return std::nullopt;
+  };
+  SourceRange range = mode->range;
+  switch (mode->mode) {
+  case ast::RunMode::Train:
+    request.settings.mode = Mode::Train;
+    for (const ast::KeyValue &item : mode->options.items) {
+      checkKey(item, "train", {"optimizer", "clip", "steps"}, diags_);
+      if (item.key.text == "optimizer" && item.value->kind != ast::ExprKind::None) {
+        llvm::ArrayRef<ast::Arg> args;
+        if (NamedItem optimizer = find(item.value, ast::ItemKind::Optimizer, "optimizer", *scope.frame->item.module, args)) {
+          Scope inner;
+          Frame frame;
+          frame.item = optimizer;
+          inner.frame = &frame;
+          elaborator_.bindStatics(optimizer.item->name.text, cast<ast::LayerItem>(optimizer.item)->signature.statics,
+                                  elaborator_.evalArguments(args, scope), inner, item.value->range);
+        }
+      } else if (item.key.text == "steps") {
+        whole(item, 1);
+      } else {
+        elaborator_.evalStatic(item.value, scope);
+      }
+    }
+    request.refusals.push_back([range](Diagnostics &diags) { diags.report(range, diag::TrainNotYet{}); });
+    return;
+  case ast::RunMode::Prefill:
+    request.settings.mode = Mode::Prefill;
+    for (const ast::KeyValue &item : mode->options.items) {
+      checkKey(item, "prefill", {"past"}, diags_);
+      if (auto past = whole(item, 0))
+        request.settings.past = *past;
+    }
+    return;
+  case ast::RunMode::Decode:
+    request.settings.mode = Mode::Decode;
+    for (const ast::KeyValue &item : mode->options.items) {
+      checkKey(item, "decode", {"past", "steps"}, diags_);
+      auto value = whole(item, item.key.text == "steps" ? 1 : 0);
+      if (!value)
+        continue;
+      if (item.key.text == "past")
+        request.settings.past = *value;
+      else if (*value > 1) {
+        SourceRange at = item.range;
+        request.refusals.push_back([at](Diagnostics &diags) { diags.report(at, diag::DecodeStepsNotYet{}); });
+      }
+    }
+    return;
+  case ast::RunMode::Forward:
+    return;
+  }
+}
+
+std::optional<Override> WorkloadResolver::overrideOf(const ast::Selector &target, const ast::Expr *value, Scope &scope,
+                                                     SourceRange where, std::string text) {
+  auto pattern = evaluateSelector(target, elaborator_, scope, context_, diags_, text);
+  if (!pattern)
+    return std::nullopt;
+  Override result;
+  result.parameter = pattern->parts.back().name;
+  pattern->parts.pop_back();
+  result.pattern = std::move(*pattern);
+  result.value = value;
+  result.where = where;
+  result.text = std::move(text);
+  return result;
+}
+
+bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSetting> settings, Request &request) {
+  Frame frame;
+  frame.item = workload;
+  Scope scope;
+  scope.frame = &frame;
+  std::vector<CommandLineSetting> planSettings;
+  for (const CommandLineSetting &setting : settings) {
+    StringRef first = setting.target.parts[0].name.text;
+    if (first == "plan" && setting.target.parts.size() == 2) {
+      planSettings.push_back(setting);
+      continue;
+    }
+    ast::Selector target = setting.target;
+    if (first == "model")
+      target.parts = target.parts.drop_front();
+    if (target.parts.empty()) {
+      diags_.report(setting.where, diag::SettingMalformed{.setting = setting.text});
+      continue;
+    }
+    if (auto one = overrideOf(target, setting.value, scope, setting.where, setting.text)) {
+      one->fromCommandLine = true;
+      request.settings.overrides.push_back(std::move(*one));
+    }
+  }
+
+  auto *declaration = llvm::dyn_cast<ast::WorkloadItem>(workload.item);
+  if (!declaration) {
+    request.model = workload;
+    if (!planSettings.empty())
+      diags_.report(planSettings[0].where, diag::UnknownOverride{.setting = planSettings[0].text, .model = "this workload",
+                                                                 .parameter = planSettings[0].target.parts[1].name.text})
+          .note("it has no plan");
+    return true;
+  }
+  if (!elaborator_.bindStatics(declaration->name.text, declaration->statics, {}, scope, declaration->name.range))
+    return false;
+  // `model`, `plan`, … in whatever order they stand.
+  const ast::WorkItem *seen[16] = {};
+  for (const ast::WorkItem *item : declaration->items) {
+    bool once = item->kind == ast::WorkItemKind::Model || item->kind == ast::WorkItemKind::Plan ||
+                item->kind == ast::WorkItemKind::Mode || item->kind == ast::WorkItemKind::Ranks;
+    const ast::WorkItem *&other = seen[static_cast<size_t>(item->kind)];
+    if (once && other) {
+      diags_.report(item->range, diag::StatementTwice{}).noteAt(other->range, "the other one is here");
+      continue;
+    }
+    other = item;
+    SourceRange range = item->range;
+    switch (item->kind) {
+    case ast::WorkItemKind::Let:
+      for (const ast::Bind &bind : cast<ast::WorkLet>(item)->binds) {
+        EvalResult value = elaborator_.evalStatic(bind.value, scope);
+        scope.values[bind.name.text] = value.isStatic() ? value.value : StaticValue{UnknownStatic()};
+      }
+      break;
+    case ast::WorkItemKind::Model:
+      modelOf(cast<ast::WorkUse>(item), scope, request);
+      break;
+    case ast::WorkItemKind::Plan:
+      planOf(cast<ast::WorkUse>(item), scope);
+      break;
+    case ast::WorkItemKind::Mode:
+      mode(cast<ast::WorkMode>(item), scope, request);
+      break;
+    case ast::WorkItemKind::Sweep: {
+      auto *sweep = cast<ast::WorkSweep>(item);
+      for (const ast::SweepVar &var : sweep->vars) {
+        elaborator_.evalStatic(var.values, scope);
+        scope.values[var.name.text] = StaticValue{UnknownStatic()};
+      }
+      if (sweep->where)
+        elaborator_.evalStatic(sweep->where, scope);
+      request.refusals.push_back([range](Diagnostics &diags) { diags.report(range, diag::SweepNotYet{}); });
+      break;
+    }
+    case ast::WorkItemKind::Ranks: {
+      auto *ranks = cast<ast::WorkRanks>(item);
+      EvalResult value = elaborator_.evalStatic(ranks->count, scope);
+      DimExpr size = value.isStatic() ? value.value.asSize(context_.dims) : DimExpr();
+      request.ranksAt = range;
+      auto number = size ? size.integer() : std::nullopt;
+      if (number && *number >= 1 && *number <= (Int128(1) << 31))
+        request.ranks = *size.size();
+      else if (number)
+        diags_.report(ranks->count->range, diag::SizeOutOfRange{.what = "ranks", .value = toString(*number)});
+      break;
+    }
+    case ast::WorkItemKind::Routing:
+      request.refusals.push_back([range](Diagnostics &diags) { diags.report(range, diag::RoutingNotYet{}); });
+      break;
+    case ast::WorkItemKind::Set: {
+      auto *set = cast<ast::WorkSet>(item);
+      if (auto one = overrideOf(set->target, set->value, scope, range, sources_.text(range).str()))
+        request.settings.overrides.push_back(std::move(*one));
+      break;
+    }
+    case ast::WorkItemKind::Optimizer: {
+      auto *optimizer = cast<ast::WorkOptimizer>(item);
+      llvm::ArrayRef<ast::Arg> args;
+      if (optimizer->value)
+        find(optimizer->value, ast::ItemKind::Optimizer, "optimizer", *workload.module, args);
+      for (const ast::Selector &selector : optimizer->in)
+        request.plan.mentions.push_back({{}, false, &selector});
+      request.refusals.push_back([range](Diagnostics &diags) { diags.report(range, diag::TrainNotYet{}); });
+      break;
+    }
+    case ast::WorkItemKind::Emit: {
+      auto *emit = cast<ast::WorkEmit>(item);
+      static constexpr StringRef kFormats[] = {"chakra", "json", "dot", "bundle"};
+      if (!llvm::is_contained(kFormats, emit->format.text)) {
+        auto builder = diags_.report(emit->format.range, diag::UnknownKey{.where = "emit", .key = emit->format.text});
+        builder.note("formats: " + llvm::join(llvm::ArrayRef(kFormats), " "));
+      } else if (emit->format.text != "chakra") {
+        std::string format = emit->format.text.str();
+        request.refusals.push_back([range, format](Diagnostics &diags) { diags.report(range, diag::EmitNotYet{.format = format}); });
+      }
+      for (const ast::KeyValue &option : emit->options.items) {
+        checkKey(option, "emit", {"dir"}, diags_);
+        auto *text = llvm::dyn_cast<ast::StringLit>(option.value);
+        if (!text || text->value.empty() || text->value.starts_with("/") || text->value.contains(".."))
+          diags_.report(option.value->range, diag::NotUsableHere{.expression = sources_.text(option.value->range),
+                                                                 .actual = "no folder below the output", .expected = "a relative path such as \"llama3\""});
+        else
+          request.outputFolder = text->value.str();
+      }
+      break;
+    }
+    }
+  }
+  if (!seen[static_cast<size_t>(ast::WorkItemKind::Model)])
+    diags_.report(declaration->name.range, diag::WorkloadWithoutModel{.workload = declaration->name.text})
+        .help("model llama3_8b(B = 8)");
+  if (plan_) {
+    for (const CommandLineSetting &setting : planSettings) {
+      EvalResult value = elaborator_.evalStatic(setting.value, scope);
+      StringRef name = setting.target.parts[1].name.text;
+      auto &statics = cast<ast::PlanItemDecl>(plan_.item)->statics;
+      if (llvm::none_of(statics, [&](const ast::StaticParam &param) { return param.name.text == name; })) {
+        std::vector<StringRef> names;
+        for (const ast::StaticParam &param : statics)
+          names.push_back(param.name.text);
+        auto builder = diags_.report(setting.where, diag::UnknownOverride{.setting = setting.text,
+                                                                          .model = plan_.item->name.text, .parameter = name});
+        builder.note("parameters: " + llvm::join(names, " "));
+        continue;
+      }
+      llvm::erase_if(planArguments_, [&](const StaticArgument &known) { return known.name == name || known.bareName == name; });
+      planArguments_.push_back({name, {}, value.value, setting.where});
+    }
+    plans_.evaluate(plan_, planArguments_, planCall_, request.ranks, request.ranksAt, PlanEvaluator::Check::WithSizes, request.plan);
+  } else if (request.ranks > 1 && !seen[static_cast<size_t>(ast::WorkItemKind::Plan)]) {
+    diags_.report(request.ranksAt, diag::RanksWithoutPlan{.ranks = request.ranks})
+        .help("plan p, with `plan p { mesh dp = * }` in this file");
+  }
+  return bool(request.model);
+}
+
+/// The names that a plan may use: dims of the model, paths of its instances.
+void checkMentions(const Program &program, llvm::ArrayRef<PlanMention> mentions, Elaborator &elaborator, IRContext &context,
+                   const SourceManager &sources, Diagnostics &diags, Scope &scope) {
+  std::vector<StringRef> dims;
+  auto add = [&](NameId name) {
+    StringRef text = program.text(name);
+    if (!llvm::is_contained(dims, text))
+      dims.push_back(text);
+  };
+  for (const SizeParameter &size : program.sizes)
+    add(size.name);
+  for (const Factoring &factoring : program.factorings) {
+    add(factoring.whole);
+    for (NameId part : factoring.parts)
+      add(part);
+  }
+  // Paths: per distinct body, of its values and of the ops they come from.
+  std::vector<std::string> paths;
+  std::vector<bool> walked(program.bodies.size(), false);
+  for (const Unit &unit : program.units) {
+    std::string path = program.text(unit.path).str();
+    if (walked[unit.body.index])
+      continue;
+    walked[unit.body.index] = true;
+    paths.push_back(path);
+    const Body &body = program.body(unit);
+    for (const Op &op : body.ops) {
+      for (ValueId result : op.results) {
+        StringRef name = program.text(body.value(result).name);
+        paths.push_back(path + "." + name.str());
+        if (auto *call = std::get_if<CallFields>(&op.fields))
+          paths.push_back(path + "." + (name.contains('.') ? name.rsplit('.').first.str() + "." : "") + program.text(call->callee).str());
+        if (auto *type = body.value(result).type ? &*body.value(result).type : nullptr)
+          for (const Dim &dim : type->dims)
+            add(dim.name);
+      }
+    }
+    for (const WeightSlot &slot : body.weights)
+      for (const Dim &dim : slot.type.dims)
+        add(dim.name);
+  }
+  for (const PlanMention &mention : mentions) {
+    if (!mention.selector) {
+      if (mention.optional || llvm::is_contained(dims, mention.dim.text))
+        continue;
+      std::string listed;
+      for (StringRef dim : dims) {
+        listed += (listed.empty() ? "" : " ") + dim.str();
+        for (const Factoring &factoring : program.factorings)
+          if (program.text(factoring.whole) == dim) {
+            listed += " (= ";
+            for (size_t i = 0; i < factoring.parts.size(); ++i)
+              listed += (i ? " x " : "") + program.text(factoring.parts[i]).str();
+            listed += ")";
+          }
+      }
+      auto builder = diags.report(mention.dim.range, diag::UnknownPlanName{.kind = "dimension", .name = mention.dim.text,
+                                                                           .where = "model " + program.text(program.name).str()});
+      builder.label("dimensions of this model: " + listed + ".");
+      auto close = closestName(mention.dim.text, dims);
+      // A plural or a word for it: the dim that it begins with.
+      if (!close)
+        for (StringRef dim : dims)
+          if (mention.dim.text.starts_with(dim) && (!close || dim.size() > close->size()))
+            close = dim;
+      if (close)
+        builder.fixit(mention.dim.range, close->str());
+      builder.note("write `" + mention.dim.text.str() + "?` if the plan is shared and some models have no such dimension");
+      continue;
+    }
+    auto pattern = evaluateSelector(*mention.selector, elaborator, scope, context, diags, sources.text(mention.selector->range));
+    if (!pattern)
+      continue;
+    PathPattern loose = *pattern;
+    for (PatternPart &part : loose.parts)
+      part.range.reset();
+    if (llvm::any_of(paths, [&](const std::string &path) { return loose.matches(path); }))
+      continue;
+    std::vector<std::pair<std::string, int64_t>> units;
+    for (const Unit &unit : program.units) {
+      std::string path = program.text(unit.path).str();
+      if (units.empty() || units.back().first != path)
+        units.push_back({path, 0});
+      units.back().second = unit.index + 1;
+    }
+    std::string listed;
+    for (auto &[path, count] : units)
+      listed += (listed.empty() ? "" : ", ") + path + (count ? "[0.." + std::to_string(count) + ")" : "");
+    auto builder = diags.report(mention.selector->range, diag::SelectorMatchesNothing{.selector = sources.text(mention.selector->range)});
+    builder.label("units here: " + listed);
+    // Names inside units, for the last part.
+    std::vector<std::string> inside;
+    for (const std::string &path : paths)
+      if (auto rest = StringRef(path).split('.').second; !rest.empty()) {
+        std::string name = rest.split('.').first.split('\'').first.str();
+        if (!llvm::is_contained(inside, name))
+          inside.push_back(name);
+      }
+    std::vector<StringRef> candidates(inside.begin(), inside.end());
+    for (auto &[path, count] : units)
+      candidates.push_back(path);
+    for (const PatternPart &part : loose.parts)
+      if (!llvm::is_contained(candidates, StringRef(part.name)))
+        if (auto close = closestName(part.name, candidates))
+          builder.help("did you mean `" + close->str() + "`?");
+    builder.note("inside: " + llvm::join(inside, " "));
+  }
+}
+
+} // namespace
+
+ResolvedWorkload stg::resolveWorkload(const WorkloadSource &source, llvm::ArrayRef<CommandLineSetting> settings,
+                                      const SourceManager &sources, Diagnostics &diags) {
+  ResolvedWorkload result;
+  result.name = source.name();
+  result.context = std::make_shared<IRContext>();
+  Program scratch(result.context);
+  Request request;
+  Elaborator statics(sources, diags, scratch, request.settings);
+  WorkloadResolver resolver(sources, diags, *result.context, statics);
+  size_t errors = diags.numErrors();
+  bool resolved = resolver.resolve(source.item, settings, request);
+  request.settings.precision = request.plan.precision;
+  result.outputFolder = request.outputFolder;
+  if (resolved && diags.numErrors() == errors) {
+    result.program = elaborateModel(request.model, request.arguments, request.call, request.settings, result.context, sources, diags);
+    if (result.program) {
+      result.program->mesh = request.plan.mesh;
+      Frame frame;
+      frame.item = source.item;
+      Scope scope;
+      scope.frame = &frame;
+      checkMentions(*result.program, request.plan.mentions, statics, *result.context, sources, diags, scope);
+    }
+  }
+  // Last, so that everything a statement mentions has been checked before it is refused.
+  for (auto &refuse : request.plan.refusals)
+    refuse(diags);
+  for (auto &refuse : request.refusals)
+    refuse(diags);
+  if (diags.numErrors() != errors)
+    result.program.reset();
+  return result;
+}
+
+void stg::checkPlans(const Module &module, const SourceManager &sources, Diagnostics &diags) {
+  for (const ast::Item *item : module.declared(ast::ItemKind::Plan)) {
+    auto context = std::make_shared<IRContext>();
+    Program scratch(context);
+    ElaborateSettings settings;
+    Elaborator elaborator(sources, diags, scratch, settings);
+    EvaluatedPlan plan;
+    PlanEvaluator(elaborator, sources, diags, *context)
+        .evaluate({&module, item}, {}, item->name.range, 0, {}, PlanEvaluator::Check::NamesOnly, plan);
+  }
+}
