@@ -9,6 +9,7 @@
 
 #include "stg/Chakra/Encoder.h"
 #include "fmt/format.h"
+#include <bit>
 #include <cstring>
 
 namespace stg {
@@ -40,12 +41,8 @@ constexpr size_t kFixedPart = 512;
 constexpr unsigned kPaddedBytes = 5;
 
 constexpr unsigned varintBytes(uint64_t value) {
-  unsigned bytes = 1;
-  while (value >= 0x80) {
-    value >>= 7;
-    ++bytes;
-  }
-  return bytes;
+  // ceil(bits / 7), at least 1
+  return (static_cast<unsigned>(std::bit_width(value | 1)) + 6) / 7;
 }
 
 char *putVarint(char *out, uint64_t value) {
@@ -73,26 +70,32 @@ char *putBytes(char *out, llvm::StringRef text) {
   return out + text.size();
 }
 
-/// Key, length, name and value key of an attribute whose value takes `valueBytes`; the value follows.
-char *putAttributeHead(char *out, char field, llvm::StringRef name, unsigned valueKey, size_t valueBytes) {
+/// Key, length, name and value key of an attribute whose value takes `valueBytes`; the value follows. Names are
+/// literals, so that copying one is a store or two.
+template <size_t N>
+char *putAttributeHead(char *out, char field, const char (&name)[N], unsigned valueKey, size_t valueBytes) {
+  constexpr size_t kLength = N - 1;
+  static_assert(kLength < 0x80, "one byte of length");
   *out++ = field;
-  out = putVarint(out, 1 + varintBytes(name.size()) + name.size() + varintBytes(valueKey) + valueBytes);
+  out = putVarint(out, 2 + kLength + varintBytes(valueKey) + valueBytes);
   *out++ = kAttrName;
-  out = putBytes(out, name);
-  return putVarint(out, valueKey);
+  *out++ = static_cast<char>(kLength);
+  std::memcpy(out, name, kLength);
+  return putVarint(out + kLength, valueKey);
 }
 
-char *putNumber(char *out, char field, llvm::StringRef name, unsigned valueKey, uint64_t value) {
+template <size_t N> char *putNumber(char *out, char field, const char (&name)[N], unsigned valueKey, uint64_t value) {
   out = putAttributeHead(out, field, name, valueKey, varintBytes(value));
   return putVarint(out, value);
 }
 
-char *putPaddedNumber(char *out, char field, llvm::StringRef name, unsigned valueKey, uint32_t value) {
+template <size_t N>
+char *putPaddedNumber(char *out, char field, const char (&name)[N], unsigned valueKey, uint32_t value) {
   out = putAttributeHead(out, field, name, valueKey, kPaddedBytes);
   return putPaddedVarint(out, value);
 }
 
-char *putText(char *out, char field, llvm::StringRef name, llvm::StringRef value) {
+template <size_t N> char *putText(char *out, char field, const char (&name)[N], llvm::StringRef value) {
   out = putAttributeHead(out, field, name, kStringVal, varintBytes(value.size()) + value.size());
   return putBytes(out, value);
 }
@@ -130,7 +133,7 @@ char *putExtents(char *out, llvm::ArrayRef<int64_t> extents) {
 }
 
 /// Name and decimal size of each tensor in turn, as ASTRA-sim's local memory tracker reads them.
-char *putTensors(char *out, llvm::StringRef name, llvm::ArrayRef<TraceTensor> tensors) {
+template <size_t N> char *putTensors(char *out, const char (&name)[N], llvm::ArrayRef<TraceTensor> tensors) {
   size_t list = 0;
   for (const TraceTensor &tensor : tensors) {
     size_t digits = fmt::formatted_size("{}", tensor.bytes);
