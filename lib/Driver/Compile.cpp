@@ -127,7 +127,13 @@ std::vector<CompiledWorkload> Compilation::compile(const Module &module) {
 }
 
 void Compilation::check(const Module &module) {
-  for (const WorkloadSource &source : workloadsOf(module))
-    if (source.item.item->kind == ast::ItemKind::Workload)
-      resolveWorkload(source, {}, sources_, diags_);
+  // Workloads, and every model whose sizes all have defaults.
+  for (const ast::Item *item : module.ast->items) {
+    auto *model = llvm::dyn_cast<ast::LayerItem>(item);
+    bool complete = item->kind == ast::ItemKind::Model && llvm::all_of(model->signature.statics, [](const ast::StaticParam &param) {
+                      return param.value != nullptr;
+                    });
+    if (complete || item->kind == ast::ItemKind::Workload)
+      resolveWorkload({{&module, item}}, {}, sources_, diags_);
+  }
 }

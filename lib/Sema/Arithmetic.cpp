@@ -32,7 +32,7 @@ EvalResult Elaborator::staticArithmetic(ast::ChainOp op, const StaticValue &a, c
     case ast::ChainOp::Div: {
       result = x / y;
       auto value = result.rational();
-      if (value && !value->isInteger()) {
+      if (value && !value->isInteger() && !inCost_) {
         diags_.report(where, diag::InexactDivision{.dividend = x.str(), .dividendSize = toString(*x.integer()),
                                                    .divisor = y.str(), .divisorSize = toString(*y.integer())})
             .help("`//` rounds down; `1.0 * a / b` is a floating-point number");
@@ -250,12 +250,21 @@ EvalResult Elaborator::combine(MapFn fn, llvm::ArrayRef<Operand> operands, Sourc
         .label(b.second->range, "has " + list(b.first.type, ' ') + ": neither contains the other");
     // Suggest what to rename: the dims that only one side has.
     std::vector<std::string> onlyA, onlyB;
-    for (const DimGroup &group : grouped(a.first.type, context.scope))
-      if (!b.first.type.has(group.parts[0].name))
-        onlyA.push_back(program_.text(group.name).str());
-    for (const DimGroup &group : grouped(b.first.type, context.scope))
-      if (!a.first.type.has(group.parts[0].name))
-        onlyB.push_back(program_.text(group.name).str());
+    // What stands before the first shared dim is a batch of it, not a partner.
+    auto only = [&](const TensorType &type, const TensorType &other, std::vector<std::string> &names) {
+      for (const DimGroup &group : grouped(type, context.scope)) {
+        if (!other.has(group.parts[0].name))
+          names.push_back(program_.text(group.name).str());
+        else if (llvm::any_of(grouped(type, context.scope), [&](const DimGroup &later) {
+                   return !other.has(later.parts[0].name) && later.parts[0].name != group.parts[0].name &&
+                          &*llvm::find_if(type.dims, [&](const Dim &d) { return d.name == later.parts[0].name; }) >
+                              &*llvm::find_if(type.dims, [&](const Dim &d) { return d.name == group.parts[0].name; });
+                 }))
+          names.clear();
+      }
+    };
+    only(a.first.type, b.first.type, onlyA);
+    only(b.first.type, a.first.type, onlyB);
     auto tuple = [](const std::vector<std::string> &names) {
       return names.size() == 1 ? names[0] : "(" + llvm::join(names, ", ") + ")";
     };
@@ -317,7 +326,7 @@ std::optional<llvm::SmallVector<NameId, 2>> Elaborator::reducedDims(const ast::R
       std::string head = sourceText({expr->headRange.file, expr->headRange.begin, expr->dims.front().range.begin});
       if (!shared.empty()) {
         std::string fixed = llvm::join(shared, ", ");
-        builder.label(described + "; they share " + fixed + ".");
+        builder.label(described + "; they share " + fixed);
         builder.fixit(name.range, shared.size() == 1 ? shared[0] : fixed, head + fixed + ")");
       } else {
         builder.label(described);

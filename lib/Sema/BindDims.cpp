@@ -246,7 +246,11 @@ bool Elaborator::bindDims(const ast::TensorParam &param, const Tensor &tensor, S
       continue;
     }
     const DimGroup &group = rest[next++];
-    if (group.parts.size() == dim.parts.size()) {
+    bool whole = llvm::any_of(dim.parts, [&](const ast::DimPart &part) {
+      auto known = inner.dims.find(part.name.text);
+      return known != inner.dims.end() && known->second.name == group.name && known->second.parts.size() == group.parts.size();
+    });
+    if (group.parts.size() == dim.parts.size() && !whole) {
       for (auto [part, one] : llvm::zip(dim.parts, group.parts))
         if (!bind(part.name.text, {one.name, {one}}))
           return false;

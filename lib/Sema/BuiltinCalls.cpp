@@ -140,6 +140,63 @@ EvalResult Elaborator::callMapFn(MapFn fn, const ast::CallExpr *expr, Context &c
   }
 }
 
+/// For each operand, which of its dims is concatenated into `dim`: the rest of one operand then has all dims of the
+/// others' rests, and the sizes add up to `size` (null: not known). Nothing if none or several ways are as good.
+static std::optional<std::vector<size_t>> concatDims(llvm::ArrayRef<Tensor> tensors, NameId dim, DimExpr size) {
+  std::vector<std::vector<size_t>> found;
+  std::vector<size_t> choice(tensors.size(), 0);
+  auto fits = [&] {
+    DimExpr total;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      DimExpr own = tensors[i].type.dims[choice[i]].size;
+      total = total ? total + own : own;
+    }
+    if (size && sameSize(total, size) != true)
+      return false;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      bool all = true;
+      for (size_t k = 0; k < tensors.size(); ++k)
+        for (size_t d = 0; d < tensors[k].type.dims.size(); ++d) {
+          NameId name = tensors[k].type.dims[d].name;
+          if (d == choice[k])
+            continue;
+          if (name == dim)
+            return false;
+          all &= tensors[i].type.has(name) && tensors[i].type.dims[choice[i]].name != name;
+        }
+      if (all)
+        return true;
+    }
+    return false;
+  };
+  auto search = [&](auto &&self, size_t at) -> void {
+    if (at == tensors.size()) {
+      if (fits())
+        found.push_back(choice);
+      return;
+    }
+    const auto &dims = tensors[at].type.dims;
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (!tensors[at].type.has(dim) || dims[d].name == dim) {
+        choice[at] = d;
+        self(self, at + 1);
+      }
+  };
+  // Several operands without the name are few in practice; more would take long to tell apart.
+  constexpr size_t kMaxOperands = 6;
+  size_t open = static_cast<size_t>(llvm::count_if(tensors, [&](const Tensor &tensor) { return !tensor.type.has(dim); }));
+  if (open > kMaxOperands || llvm::any_of(tensors, [](const Tensor &tensor) { return tensor.type.dims.empty(); }))
+    return std::nullopt;
+  search(search, 0);
+  if (found.size() == 1)
+    return found[0];
+  // Among several, all last dims.
+  for (const std::vector<size_t> &one : found)
+    if (llvm::all_of(llvm::enumerate(one), [&](auto pair) { return pair.value() + 1 == tensors[pair.index()].type.dims.size(); }))
+      return one;
+  return std::nullopt;
+}
+
 EvalResult Elaborator::callBuiltin(Builtin builtin, const ast::CallExpr *expr, Context &context,
                                    llvm::ArrayRef<StaticArgument> configured) {
   DimContext &dims = program_.context->dims;
@@ -322,45 +379,36 @@ EvalResult Elaborator::callBuiltin(Builtin builtin, const ast::CallExpr *expr, C
     const DimGroup *group = dimArg(0);
     if (tensors.size() < 2 || !group || args.size() != 1)
       return wrongArguments();
-    // Each operand has the dim under the result's name, or one dim that the others have not: `concat(cls, e[N as S]; S)`.
+    // Which dim of each operand is concatenated: the one of the result's name if it has it, else the one that makes the
+    // others align and the sizes add up: `concat(cls, e[N]; S)`, `concat(q_nope, q_rope; Dk)`.
     NameId dim = group->parts.size() == 1 ? group->parts[0].name : group->name;
+    DimExpr declared = group->parts.size() == 1 ? group->parts[0].size : DimExpr();
+    auto chosen = concatDims(tensors, dim, declared);
+    if (!chosen) {
+      std::string described;
+      for (size_t i = 0; i < tensors.size(); ++i)
+        described += (i ? ", " : "") + describeOperand(exprs[i], tensors[i].type, context.scope);
+      if (abstract_ && !declared)
+        return EvalResult::of(Tensor::makeUnknown());
+      std::string size = declared ? declared.str() : "unknown";
+      auto builder = diags_.report(expr->range, diag::ConcatDims{.dim = program_.text(dim), .size = size});
+      builder.note(described);
+      builder.note("each operand has " + program_.text(dim).str() + ", or one dim that the others lack; their sizes add up to it");
+      withInstances(builder, context.scope->frame);
+      return EvalResult::failed();
+    }
     DimExpr total = dims.constant(0);
     llvm::SmallVector<Tensor, 2> aligned;
     for (size_t i = 0; i < tensors.size(); ++i) {
       Tensor tensor = tensors[i];
-      if (!tensor.type.has(dim)) {
-        std::optional<Dim> own;
-        size_t count = 0;
-        for (const Dim &candidate : tensor.type.dims)
-          if (llvm::any_of(llvm::enumerate(tensors), [&](auto pair) {
-                return pair.index() != i && !pair.value().type.has(candidate.name);
-              })) {
-            own = candidate;
-            ++count;
-          }
-        if (count != 1) {
-          needs(tensor, i, *group);
-          return EvalResult::failed();
-        }
+      const Dim own = tensor.type.dims[(*chosen)[i]];
+      total = total + own.size;
+      if (own.name != dim) {
         ViewFields view;
-        view.items.push_back({{own->name}, {{dim, own->size}}, false});
+        view.items.push_back({{own.name}, {{dim, own.size}}, false});
         tensor = emit(OpKind::View, {tensor}, std::move(view), below, exprs[i]->range, {valueName(below, "view")})[0];
       }
-      total = total + tensor.type.find(dim)->size;
       aligned.push_back(tensor);
-    }
-    // Others align by name; an operand without one of them is repeated along it.
-    const Tensor *largest = &aligned[0];
-    for (const Tensor &tensor : aligned)
-      if (tensor.type.dims.size() > largest->type.dims.size())
-        largest = &tensor;
-    (void)largest;
-    DimExpr declared = group->parts.size() == 1 ? group->parts[0].size : DimExpr();
-    if (declared && sameSize(declared, total) == false) {
-      auto builder = diags_.report(expr->range, diag::ViewSizes{.from = "concat", .fromSize = total.str(),
-                                                                .to = program_.text(dim), .toSize = declared.str()});
-      withInstances(builder, context.scope->frame);
-      return EvalResult::failed();
     }
     ConcatFields fields;
     fields.dim = {dim, declared ? declared : total};

@@ -186,7 +186,7 @@ EvalResult Elaborator::evalCall(const ast::CallExpr *expr, Context &context, llv
                                     : namesTensor(arg));
     (tensor ? tensorArgs : staticArgs).push_back(&arg);
   }
-  std::vector<StaticArgument> statics = callee->arguments;
+  std::vector<StaticArgument> statics;
   bool ok = true;
   for (const ast::Arg *arg : staticArgs) {
     auto value = evalStaticArg(*arg, context);
@@ -194,11 +194,14 @@ EvalResult Elaborator::evalCall(const ast::CallExpr *expr, Context &context, llv
       ok = false;
       continue;
     }
-    // What a call says wins over what the configured layer was given.
-    if (!value->name.empty())
-      llvm::erase_if(statics, [&](const StaticArgument &known) { return known.name == value->name; });
     statics.push_back(*value);
   }
+  // What a call says wins over what the configured layer was given.
+  auto nameOf = [](const StaticArgument &argument) { return argument.name.empty() ? argument.bareName : argument.name; };
+  for (const StaticArgument &configured : callee->arguments)
+    if (nameOf(configured).empty() ||
+        llvm::none_of(statics, [&](const StaticArgument &own) { return nameOf(own) == nameOf(configured); }))
+      statics.push_back(configured);
   if (tensorArgs.empty() && !signature.tensors.empty()) {
     if (!ok)
       return EvalResult::failed();
@@ -388,6 +391,11 @@ bool Elaborator::bindStatics(StringRef callee, llvm::ArrayRef<ast::StaticParam> 
       withInstances(builder, scope.frame->caller);
       ok = false;
       continue;
+    } else if (llvm::isUpper(names[i].front()) && scope.frame->caller) {
+      // When first used: `factor H = (KV, R)` is to speak before the default `Dh = D / H` does.
+      defaults_.push_back({param.name, param.value, {}, param.range});
+      scope.values[names[i]] = LazyLet{&defaults_.back()};
+      continue;
     } else {
       Context context;
       context.scope = &scope;
@@ -456,7 +464,7 @@ EvalResult Elaborator::callLayer(const LayerValue &layer, const ast::CallExpr *e
   // A size that nothing gave: say so at the call, with the place that needs it.
   if (ok)
     for (const ast::StaticParam &param : signature.statics)
-      if (llvm::isUpper(param.name.text.front()) && !scope->dims.count(param.name.text)) {
+      if (llvm::isUpper(param.name.text.front()) && !scope->dims.count(param.name.text) && !scope->values.count(param.name.text)) {
         std::string dim = param.name.text.str();
         auto builder = diags_.report(calleeRange, diag::MissingSize{.layer = name, .dim = dim});
         std::string of;
@@ -481,7 +489,7 @@ EvalResult Elaborator::callLayer(const LayerValue &layer, const ast::CallExpr *e
     block(declaration->body, *scope);
   }
   callStack_.pop_back();
-  if (!ok)
+  if (!ok || frame->failed)
     return failed;
 
   if (frame->returns.empty()) {
@@ -497,6 +505,13 @@ EvalResult Elaborator::callLayer(const LayerValue &layer, const ast::CallExpr *e
   bool unknown = frame->returns.size() > 1;
   for (const EvalResult &value : values) {
     if (!value.isTensors() || value.tensors.size() != 1 || value.tensors[0].unknown || unknown) {
+      result.tensors.push_back(Tensor::makeUnknown());
+      continue;
+    }
+    bool guessed = llvm::any_of(frame->guessedDims.keys(), [&](StringRef dim) {
+      return value.tensors[0].type.has(program_.context->name(dim));
+    });
+    if (guessed) {
       result.tensors.push_back(Tensor::makeUnknown());
       continue;
     }

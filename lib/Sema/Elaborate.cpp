@@ -2,6 +2,7 @@
 #include "stg/Sema/Elaborate.h"
 #include "Elaborator.h"
 #include "TrainingChecks.h"
+#include "stg/Support/ClosestName.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -270,7 +271,18 @@ void stg::reportUnknownOverride(const Override &override_, NamedItem model, Diag
         .note("no instance that matches has a parameter `" + override_.parameter + "`");
     return;
   }
-  auto builder = diags.report(override_.where, diag::UnknownOverride{.setting = override_.text, .model = declaration->name.text,
+  StringRef text = override_.text;
+  text.consume_front("--set ");
+  auto builder = diags.report(override_.where, diag::UnknownOverride{.setting = text, .model = declaration->name.text,
                                                                      .parameter = override_.parameter});
-  builder.note("parameters: " + llvm::join(names, " "));
+  std::string note = "parameters: " + llvm::join(names, " ");
+  // `layers` for L: sizes are called by their first letter.
+  auto close = closestName(override_.parameter, names);
+  if (!close && !override_.parameter.empty())
+    for (StringRef name : names)
+      if (name.size() == 1 && llvm::toUpper(override_.parameter[0]) == name[0])
+        close = name;
+  if (close)
+    note += ".  help: --set model." + close->str() + "=" + text.split('=').second.str();
+  builder.note(note);
 }

@@ -14,6 +14,7 @@
 #include "stg/Sema/Elaborate.h"
 #include "stg/Sema/Values.h"
 #include "llvm/ADT/StringSet.h"
+#include <deque>
 
 namespace stg {
 
@@ -50,6 +51,7 @@ struct Frame {
   SharedInstance *shared = nullptr; ///< weights come from there
   llvm::StringSet<> guessedDims; ///< bound by no known tensor (declarations only)
   bool returned = false;
+  bool failed = false; ///< a fault of the instance was reported; its results are unknown
   std::vector<std::vector<EvalResult>> returns; ///< per `return` walked
   llvm::SmallVector<std::string, 2> overridden; ///< `--set`s that decided a parameter, for messages
   /// Outputs of an op, for `size(y)` and `width(y)` in its costs: types without values.
@@ -261,6 +263,7 @@ private:
 
   // Repeats. `iteration_` is the scope of the iteration being recorded, if its body may be reused.
   Scope *iteration_ = nullptr;
+  bool inCost_ = false;       ///< a cost formula may divide: what counts is the whole
   bool touchedIndex_ = false; ///< an iteration number was read and not yet remembered
   bool reusable_ = true;      ///< of the iteration being recorded
   std::vector<Observation> observations_;
@@ -269,7 +272,7 @@ private:
   bool anyUnit_ = false;   ///< a repeat or unit was walked
   Stretch stretch_;
   std::string unitBase_;   ///< path of the frame in which the open unit stands: names inside drop it
-  unsigned callDepth_ = 0;
+  std::deque<ast::Bind> defaults_; ///< defaults of dims, evaluated when first used
   std::vector<bool> overrideUsed_;
   std::map<NameId, const ast::OpItem *> opItems_; ///< ops that are called
   llvm::SmallVector<const ast::Item *, 16> callStack_;

@@ -202,11 +202,18 @@ EvalResult Elaborator::evalPath(const ast::PathExpr *expr, Context &context) {
   }
   NamedItem item = context.scope->frame->item.module->find(expr->parts);
   if (item && item.item->kind == ast::ItemKind::Constant) {
+    if (llvm::is_contained(callStack_, item.item)) {
+      diags_.report(item.item->range, diag::LetDependsOnItself{.name = name.text});
+      return EvalResult::failed();
+    }
     Frame *frame = frames_.emplace_back(std::make_unique<Frame>()).get();
     frame->item = item;
     Context inner;
     inner.scope = newScope(nullptr, frame);
-    return eval(cast<ast::ConstantItem>(item.item)->value, inner);
+    callStack_.push_back(item.item);
+    EvalResult value = eval(cast<ast::ConstantItem>(item.item)->value, inner);
+    callStack_.pop_back();
+    return value;
   }
   if (auto layer = calleeOf(expr->parts, context)) {
     if (layer->builtin == Builtin::Full || layer->builtin == Builtin::Causal)
@@ -356,13 +363,16 @@ EvalResult Elaborator::evalView(const ast::ViewExpr *expr, Context &context) {
       const ast::Name &name = item.to.names[0];
       const DimGroup *declared = findDim(context.scope, name.text);
       if (declared) {
-        if (sameSize(declared->size(program_.context->dims), total) == false) {
-          // A rename to a name that the scope knows with another size keeps the tensor's own size only where nothing
-          // else of that name can meet it: refuse, the sizes would clash later anyway.
+        if (sameSize(declared->size(program_.context->dims), total) != false) {
+          view.to.append(declared->parts.begin(), declared->parts.end());
+        } else if (item.from.names.size() == 1 && declared->parts.size() == 1) {
+          // A renamed dim keeps its own size, whatever the scope calls by that name: a tensor may carry S = 1500 where the
+          // parameter S is 448. Where two meet, E202 says so.
+          view.to.push_back({declared->parts[0].name, total});
+        } else {
           mismatch(declared->size(program_.context->dims));
           return EvalResult::failed();
         }
-        view.to.append(declared->parts.begin(), declared->parts.end());
       } else {
         view.to.push_back({program_.context->name(name.text), total});
       }

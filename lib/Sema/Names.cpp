@@ -52,9 +52,13 @@ Variable *Elaborator::findVariable(Scope *scope, StringRef name, Scope **where) 
       continue;
     if (std::holds_alternative<LazyLet>(it->second) && !requireLet(scope, at, name))
       return nullptr;
+    // A `let` in upper case has become a dim by now.
+    it = at->values.find(name);
+    if (it == at->values.end())
+      return nullptr;
     if (where)
       *where = at;
-    return &at->values.find(name)->second;
+    return &it->second;
   }
   return nullptr;
 }

@@ -196,7 +196,9 @@ EvalResult Elaborator::callOp(const LayerValue &layer, const ast::CallExpr *expr
   auto cost = [&](const ast::Expr *formula) -> DimExpr {
     if (!formula)
       return {};
+    inCost_ = true;
     EvalResult value = eval(formula, inside);
+    inCost_ = false;
     if (value.isStatic() && value.value.isUnknown())
       return {};
     DimExpr size = value.isStatic() ? value.value.asSize(program_.context->dims) : DimExpr();
@@ -207,7 +209,9 @@ EvalResult Elaborator::callOp(const LayerValue &layer, const ast::CallExpr *expr
                                                           .expected = "a whole number of FLOPs or bytes"});
       return {};
     }
-    return size * times;
+    size = size * times;
+    auto exact = size.rational();
+    return exact && !exact->isInteger() ? program_.context->dims.apply(DimFn::Ceil, {size}) : size;
   };
   DimExpr zero = program_.context->dims.constant(0);
   fields.flops = op->flops ? cost(op->flops) : zero;

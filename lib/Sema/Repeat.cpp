@@ -125,7 +125,7 @@ void Elaborator::checkCarried(const ast::Block &body, StringRef unit, Scope *sco
     if (before.type.element != after.type.element)
       builder.note(name + " enters as " + spelling(before.type.element).str() + " and leaves as " + spelling(after.type.element).str());
     withInstances(builder, scope->frame);
-    after = before;
+    after = Tensor::makeUnknown();
     return;
   }
   if (before.type.dims == after.type.dims || abstract_)

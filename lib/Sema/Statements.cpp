@@ -254,8 +254,9 @@ void Elaborator::factorStatement(const ast::FactorStmt *stmt, Scope &scope) {
         if (StringRef(text).starts_with((stmt->dim.text + " ").str()))
           why = text + ".  ";
     builder.note(why + (derived ? "Nearest that work: " : "What works: ") + nearest);
-    // Go on with something consistent, silently.
-    rest = dims.symbol(stmt->parts.back().text, std::nullopt);
+    // What follows in this instance would only say it again.
+    scope.frame->returned = scope.frame->failed = true;
+    return;
   }
   for (Dim &part : result.parts)
     if (!part.size)
@@ -366,8 +367,8 @@ void Elaborator::declStatement(const ast::DeclStmt *stmt, Scope &scope) {
     }
     ensureOpen();
     bool owned = unitDepth_ > 0 && !(frame->shared && !frame->shared->owned);
-    Stored stored = owned ? units_.declareOwned(isState, path, *type, decl.range)
-                          : units_.declareGlobal(isState, frame->shared ? path : frame->path + name.str(), *type, decl.range);
+    Stored stored = owned ? units_.declareOwned(isState, path, *type, decl.name.range)
+                          : units_.declareGlobal(isState, frame->shared ? path : frame->path + name.str(), *type, decl.name.range);
     if (frame->shared)
       frame->shared->stored[name.str()] = stored;
     scope.values[name] = stored;
@@ -667,7 +668,7 @@ void Elaborator::assign(const ast::Target &target, EvalResult result, Scope &sco
           NameId id = program_.context->name(part.name.text);
           if (tensor.unknown || !tensor.type.has(id)) {
             known = false;
-            if (tensor.unknown && !(abstract_))
+            if (tensor.unknown)
               continue;
             reportUnknownDim(part.name, &scope);
             continue;

@@ -58,8 +58,9 @@ Bits TrainingChecker::varied(const Body &body, const Bits &inputs) const {
       any = inputs[op.get<SlotFields>().slot];
     for (size_t i = 0; i < op.operands.size(); ++i)
       any |= differentiable(op, i) && values[op.operands[i].index];
+    // Indices do not vary smoothly with anything.
     for (ValueId result : op.results)
-      values[result.index] = any;
+      values[result.index] = any && (!body.value(result).type || isFloat(body.value(result).type->element));
   }
   return values;
 }

@@ -406,7 +406,7 @@ void checkMentions(const Program &program, llvm::ArrayRef<PlanMention> mentions,
       }
       auto builder = diags.report(mention.dim.range, diag::UnknownPlanName{.kind = "dimension", .name = mention.dim.text,
                                                                            .where = "model " + program.text(program.name).str()});
-      builder.label("dimensions of this model: " + listed + ".");
+      builder.label("dimensions of this model: " + listed);
       auto close = closestName(mention.dim.text, dims);
       // A plural or a word for it: the dim that it begins with.
       if (!close)

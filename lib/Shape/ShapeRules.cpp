@@ -274,26 +274,28 @@ ShapeResult inferConcatShape(const Op &op, Operands operands, const Body &, IRCo
   const auto &fields = op.get<ConcatFields>();
   if (operands.empty())
     return checkCount(operands, 2, context);
+  // One operand has all dims; the others are repeated along those that they lack, as in element-wise ops.
+  unsigned largest = 0;
+  for (unsigned i = 1; i < operands.size(); ++i)
+    if (operands[i]->dims.size() > operands[largest]->dims.size())
+      largest = i;
   DimExpr total = context.dims.constant(int64_t(0));
   for (unsigned i = 0; i < operands.size(); ++i) {
     const Dim *dim = operands[i]->find(fields.dim.name);
     if (!dim)
       return fail(ShapeFault::MissingDim, {i}, fields.dim.name);
     total = total && dim->size ? total + dim->size : DimExpr();
-    for (const Dim &other : operands[0]->dims) {
-      const Dim *mine = operands[i]->find(other.name);
-      if (!mine)
-        return fail(ShapeFault::MissingDim, {i}, other.name);
-      if (other.name != fields.dim.name && differ(other.size, mine->size))
-        return fail(ShapeFault::SizesDiffer, {0, i}, other.name, other.size, mine->size);
+    for (const Dim &mine : operands[i]->dims) {
+      const Dim *other = operands[largest]->find(mine.name);
+      if (!other)
+        return fail(ShapeFault::MissingDim, {largest}, mine.name);
+      if (mine.name != fields.dim.name && differ(other->size, mine.size))
+        return fail(ShapeFault::SizesDiffer, {largest, i}, mine.name, other->size, mine.size);
     }
-    for (const Dim &mine : operands[i]->dims)
-      if (!operands[0]->has(mine.name))
-        return fail(ShapeFault::MissingDim, {0}, mine.name);
   }
   if (differ(total, fields.dim.size))
     return fail(ShapeFault::SizesDiffer, {}, fields.dim.name, total, fields.dim.size);
-  TensorType type{fields.element, operands[0]->dims};
+  TensorType type{fields.element, operands[largest]->dims};
   replaceDim(type, fields.dim.name, fields.dim);
   return succeed(std::move(type));
 }

@@ -69,8 +69,7 @@ public:
         snippets(diagnostic, ink);
         break;
       case Snippet::Inline:
-        place(diagnostic.range,
-              "    " + sources_.lineText(diagnostic.range.file, lineOf(diagnostic.range)).trim().str());
+        place(diagnostic.range, "    " + sources_.text(diagnostic.range).split('\n').first.trim().str());
         break;
       case Snippet::None:
         place(diagnostic.range, "");
