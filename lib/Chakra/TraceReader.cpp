@@ -8,6 +8,7 @@
 #include "llvm/Support/Path.h"
 #include <algorithm>
 #include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/stubs/logging.h>
 #include <zlib.h>
 
 namespace stg {
@@ -105,7 +106,11 @@ struct TraceReader::Scratch {
   ChakraProtoMsg::Node node;
 };
 
-TraceReader::TraceReader() : scratch_(std::make_unique<Scratch>()) {}
+TraceReader::TraceReader() : scratch_(std::make_unique<Scratch>()) {
+  // What protobuf has to say about a message (a text that is not UTF-8) would go to the terminal; ending() says it
+  // here.
+  [[maybe_unused]] static const bool kSilenced = (google::protobuf::SetLogHandler(nullptr), true);
+}
 TraceReader::TraceReader(TraceReader &&) noexcept = default;
 TraceReader &TraceReader::operator=(TraceReader &&) noexcept = default;
 TraceReader::~TraceReader() = default;

@@ -3,6 +3,7 @@
 #include "et_def.pb.h"
 #include "stg/Chakra/TraceReader.h"
 #include "stg/Chakra/TraceWriter.h"
+#include "stg/Trace/CheckTrace.h"
 #include "stg/Trace/NodeText.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
@@ -10,6 +11,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/gzip_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <random>
 
 using namespace stg;
 
@@ -141,6 +143,40 @@ TEST(TraceReader, RandomBytesAreNoNodes) {
     EXPECT_FALSE(reader.next(node));
     EXPECT_EQ(reader.ending(), TraceReader::Ending::NotANode);
     EXPECT_EQ(reader.offset(), head.size());
+  }
+}
+
+TEST(TraceReader, TextThatIsNotUtf8IsNoNode) {
+  std::string bytes = encodeMetadata(metadata(0, 1)) + std::string("\x05\x12\x01\xff\x18\x04", 6);
+  TraceReader reader = TraceReader::fromBytes(bytes);
+  DecodedNode node;
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(reader.next(node));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(reader.ending(), TraceReader::Ending::NotANode);
+}
+
+TEST(TraceReader, DamagedFilesAreReadAndCheckedWithoutHarm) {
+  std::mt19937 random(7);
+  std::string good = encodeMetadata(metadata(0, 1)) + twoNodes();
+  for (unsigned round = 0; round < 3000; ++round) {
+    std::string bytes = good;
+    for (unsigned i = 1 + random() % 4; i > 0; --i)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    bytes.resize(bytes.size() - random() % 3);
+    SourceManager sources;
+    Diagnostics diags(sources);
+    TraceFindings findings(diags);
+    TraceChecker checker({}, findings);
+    TraceReader reader = TraceReader::fromBytes(bytes);
+    checker.beginRank(0, reader.metadata().has_value());
+    DecodedNode node;
+    while (reader.next(node)) {
+      checker.node(node);
+      EXPECT_FALSE(nodeText(node, ShowKinds::Yes).empty());
+    }
+    checker.endRank(FileEnd::Clean, reader.offset());
+    checker.finish();
   }
 }
 
