@@ -35,5 +35,6 @@ else:
     root = os.path.dirname(source_root)
     config.substitutions.append(("%examples", os.path.join(root, "examples")))
     config.substitutions.append(("%stdlib", os.path.join(root, "stdlib")))
+    config.substitutions.append(("%build", config.stg_build_dir))
     config.substitutions.append(("%python", config.python))
     config.substitutions.append(("%scripts", os.path.join(root, "scripts")))

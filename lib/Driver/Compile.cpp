@@ -114,7 +114,7 @@ std::vector<CompiledWorkload> Compilation::compile(const Module &module) {
     ResolvedWorkload resolved = resolveWorkload(source, settings, sources_, diags_);
     if (!resolved.program)
       continue;
-    CompiledWorkload one{resolved.name, resolved.outputFolder, std::move(*resolved.program), 0};
+    CompiledWorkload one{resolved.name, resolved.outputFolder, std::move(*resolved.program), resolved.stats.opVisits};
     std::vector<PassRun> runs;
     // The first of the default pipeline, `elaborate`, is done.
     if (runPasses(one.program, llvm::ArrayRef(kDefaultPipeline).drop_front(), diags_, &runs) != Outcome::Done)

@@ -5,6 +5,7 @@
 #include "stg/Support/ClosestName.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include <set>
 
 using namespace stg;
 using llvm::cast;
@@ -47,9 +48,75 @@ bool Elaborator::model(NamedItem item, llvm::ArrayRef<StaticArgument> arguments,
   if (diags_.numErrors() != errors)
     return false;
   units_.finish();
+  checkUnused();
   if (settings_.mode == Mode::Train)
     checkTraining(program_, opItems_, sources_, diags_);
   return diags_.numErrors() == errors;
+}
+
+/// Weights that nothing reads (training says W211 instead), and states, which would be written for nobody.
+void Elaborator::checkUnused() {
+  std::vector<bool> weights(program_.weights.size(), false), states(program_.states.size(), false);
+  std::set<std::pair<uint32_t, uint32_t>> ownedWeights, ownedStates; // (body, slot) read through a binding
+  // Once per body and slot, however many units there are.
+  std::map<std::tuple<const Body *, OpKind, uint32_t>, bool> reads;
+  auto read = [&](const Body &body, OpKind kind, uint32_t slot) {
+    auto [it, inserted] = reads.insert({{&body, kind, slot}, false});
+    if (inserted)
+      it->second = llvm::any_of(body.ops, [&](const Op &op) { return op.kind == kind && op.get<SlotFields>().slot == slot; });
+    return it->second;
+  };
+  // Marks what the slots of a unit that are not its own name, if its body reads them.
+  auto markBound = [&](const Body &body, OpKind kind, const auto &slots, const auto &bindings, std::vector<bool> &globals,
+                       std::set<std::pair<uint32_t, uint32_t>> &owned) {
+    size_t bound = 0;
+    for (uint32_t slot = 0; slot < slots.size(); ++slot) {
+      if (slots[slot].owned)
+        continue;
+      const auto &binding = bindings[bound++];
+      if (!read(body, kind, slot))
+        continue;
+      if (auto *other = std::get_if<UnitSlot>(&binding))
+        owned.insert({program_.units[other->unit.index].body.index, other->slot});
+      else
+        globals[std::get<0>(binding).index] = true;
+    }
+  };
+  std::set<uint32_t> walked;
+  for (const Unit &unit : program_.units) {
+    if (!walked.insert(unit.body.index).second && unit.weights.empty() && unit.states.empty())
+      continue;
+    const Body &body = program_.body(unit);
+    markBound(body, OpKind::Weight, body.weights, unit.weights, weights, ownedWeights);
+    markBound(body, OpKind::State, body.states, unit.states, states, ownedStates);
+  }
+  auto last = [&](NameId name) {
+    StringRef text = program_.text(name);
+    return text.contains('.') ? text.rsplit('.').second : text;
+  };
+  bool training = settings_.mode == Mode::Train;
+  auto weightUnused = [&](NameId name, SourceRange where) {
+    if (!training)
+      diags_.report(where, diag::WeightUnused{.weight = last(name)});
+  };
+  auto stateUnused = [&](NameId name, SourceRange where) {
+    diags_.report(where, diag::StateNeverRead{.state = last(name)}).note("what a step writes to it, no step would see");
+  };
+  for (size_t i = 0; i < weights.size(); ++i)
+    if (!weights[i])
+      weightUnused(program_.weights[i].name, program_.weights[i].where);
+  for (size_t i = 0; i < states.size(); ++i)
+    if (!states[i])
+      stateUnused(program_.states[i].name, program_.states[i].where);
+  for (uint32_t b = 0; b < program_.bodies.size(); ++b) {
+    const Body &body = program_.bodies[b];
+    for (uint32_t slot = 0; slot < body.weights.size(); ++slot)
+      if (body.weights[slot].owned && !read(body, OpKind::Weight, slot) && !ownedWeights.count({b, slot}))
+        weightUnused(body.weights[slot].name, body.weights[slot].where);
+    for (uint32_t slot = 0; slot < body.states.size(); ++slot)
+      if (body.states[slot].owned && !read(body, OpKind::State, slot) && !ownedStates.count({b, slot}))
+        stateUnused(body.states[slot].name, body.states[slot].where);
+  }
 }
 
 StaticValue Elaborator::unknownStatic(const ast::StaticParam &param, Scope &scope) {
@@ -242,11 +309,13 @@ void stg::checkDeclarations(const Module &module, const SourceManager &sources, 
 
 std::optional<Program> stg::elaborateModel(NamedItem item, llvm::ArrayRef<StaticArgument> arguments, SourceRange call,
                                            const ElaborateSettings &settings, std::shared_ptr<IRContext> context,
-                                           const SourceManager &sources, Diagnostics &diags) {
+                                           const SourceManager &sources, Diagnostics &diags, PassStats &stats) {
   Program program(std::move(context));
   program.mode = settings.mode;
   Elaborator elaborator(sources, diags, program, settings);
-  if (!elaborator.model(item, arguments, call))
+  bool done = elaborator.model(item, arguments, call);
+  stats.opVisits += elaborator.opsMade();
+  if (!done)
     return std::nullopt;
   for (const Override *unused : elaborator.unusedOverrides())
     reportUnknownOverride(*unused, item, diags);

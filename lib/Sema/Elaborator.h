@@ -105,10 +105,13 @@ public:
   bool bindStatics(llvm::StringRef callee, llvm::ArrayRef<ast::StaticParam> statics, llvm::ArrayRef<StaticArgument> arguments,
                    Scope &scope, SourceRange call);
   std::vector<StaticArgument> evalArguments(llvm::ArrayRef<ast::Arg> args, Scope &scope);
+  uint64_t opsMade() const { return opsMade_; }
   /// Overrides that no instance took.
   std::vector<const Override *> unusedOverrides() const;
 
 private:
+  void checkUnused();
+
   // --- Names (Names.cpp)
   Variable *findVariable(Scope *scope, llvm::StringRef name, Scope **where = nullptr);
   const DimGroup *findDim(Scope *scope, llvm::StringRef name, Scope **where = nullptr);
@@ -273,6 +276,7 @@ private:
   Stretch stretch_;
   std::string unitBase_;   ///< path of the frame in which the open unit stands: names inside drop it
   std::deque<ast::Bind> defaults_; ///< defaults of dims, evaluated when first used
+  uint64_t opsMade_ = 0;
   std::vector<bool> overrideUsed_;
   std::map<NameId, const ast::OpItem *> opItems_; ///< ops that are called
   llvm::SmallVector<const ast::Item *, 16> callStack_;

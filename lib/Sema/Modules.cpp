@@ -142,8 +142,15 @@ void ModuleLoader::resolveUse(Module &module, const ast::UseItem &use) {
   for (const ast::Name &part : use.path)
     relative += (relative.empty() ? "" : "/") + part.text.str();
   SourceRange pathRange = use.path.front().range.upTo(use.path.back().range);
-  auto bringAll = [&](StringRef file, SourceRange where) {
+  // A library file is called by its place in the library, wherever that is installed.
+  auto loadLibrary = [&](StringRef file, StringRef name, SourceRange where) {
     const Module *used = loadAt(normalised(file), where);
+    if (used)
+      sources_.setName(used->file, name);
+    return used;
+  };
+  auto bringAll = [&](StringRef file, StringRef libraryName, SourceRange where) {
+    const Module *used = loadLibrary(file, libraryName, where);
     if (!used)
       return;
     for (auto &[name, item] : used->names)
@@ -164,8 +171,8 @@ void ModuleLoader::resolveUse(Module &module, const ast::UseItem &use) {
   std::string file = findInSearchPath(relative + ".stg");
   if (!file.empty()) {
     if (use.picks.empty())
-      return bringAll(file, pathRange);
-    if (const Module *used = loadAt(normalised(file), pathRange))
+      return bringAll(file, relative + ".stg", pathRange);
+    if (const Module *used = loadLibrary(file, relative + ".stg", pathRange))
       for (const ast::Name &pick : use.picks)
         bring(module, *used, pick.text, pick.range);
     return;
@@ -176,7 +183,7 @@ void ModuleLoader::resolveUse(Module &module, const ast::UseItem &use) {
       if (picked.empty())
         missing(dotted + "." + pick.text.str(), pick.range, modulesIn(relative));
       else
-        bringAll(picked, pick.range);
+        bringAll(picked, relative + "/" + pick.text.str() + ".stg", pick.range);
     }
     return;
   }

@@ -27,6 +27,7 @@ llvm::SmallVector<Tensor, 2> Elaborator::emit(OpKind kind, llvm::ArrayRef<Tensor
   if (llvm::any_of(operands, [](const Tensor &tensor) { return tensor.unknown; }))
     return unknown;
   ensureOpen();
+  ++opsMade_;
   Op op;
   op.kind = kind;
   op.fields = std::move(fields);

@@ -473,7 +473,7 @@ ResolvedWorkload stg::resolveWorkload(const WorkloadSource &source, llvm::ArrayR
   request.settings.precision = request.plan.precision;
   result.outputFolder = request.outputFolder;
   if (resolved && diags.numErrors() == errors) {
-    result.program = elaborateModel(request.model, request.arguments, request.call, request.settings, result.context, sources, diags);
+    result.program = elaborateModel(request.model, request.arguments, request.call, request.settings, result.context, sources, diags, result.stats);
     if (result.program) {
       result.program->mesh = request.plan.mesh;
       Frame frame;

@@ -3,6 +3,7 @@
 
 #include "llvm/Support/ConvertUTF.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 
 #include <algorithm>
 
@@ -48,8 +49,13 @@ LoadResult SourceManager::addFile(llvm::StringRef path) {
 
 FileId SourceManager::addBuffer(llvm::StringRef path, std::string text) {
   std::vector<uint32_t> starts = findLineStarts(text);
-  files_.push_back({path.str(), std::move(text), std::move(starts)});
+  files_.push_back({path.str(), "", std::move(text), std::move(starts)});
   return FileId(static_cast<uint32_t>(files_.size() - 1));
+}
+
+llvm::StringRef SourceManager::name(FileId file) const {
+  const File &known = files_[file.index];
+  return known.name.empty() ? llvm::sys::path::filename(known.path) : llvm::StringRef(known.name);
 }
 
 std::optional<FileId> SourceManager::find(llvm::StringRef path) const {

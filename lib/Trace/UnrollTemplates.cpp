@@ -131,7 +131,7 @@ private:
     out.part = spelling(last.part);
     if (last.where.valid()) {
       const SourceManager &sources = diags_.sources();
-      out.source = fmt::format("{}:{}", std::string_view(sources.path(last.where.file)),
+      out.source = fmt::format("{}:{}", std::string_view(sources.name(last.where.file)),
                                sources.lineOf(last.where.file, last.where.begin));
     }
     for (ValueId value : kernel.reads)

@@ -8,6 +8,7 @@
 #ifndef STG_SEMA_ELABORATE_H
 #define STG_SEMA_ELABORATE_H
 
+#include "stg/IR/PassStats.h"
 #include "stg/IR/Program.h"
 #include "stg/Sema/Modules.h"
 #include "stg/Sema/Precision.h"
@@ -33,10 +34,11 @@ struct ElaborateSettings {
   std::vector<Override> overrides;
 };
 
-/// Elaborates `item` (a model) with static arguments. Null after errors.
+/// Elaborates `item` (a model) with static arguments. Null after errors. `stats` counts the ops that were made, each as
+/// often as a statement made it: the cost law holds for elaboration too.
 std::optional<Program> elaborateModel(NamedItem item, llvm::ArrayRef<StaticArgument> arguments, SourceRange call,
                                       const ElaborateSettings &settings, std::shared_ptr<IRContext> context,
-                                      const SourceManager &sources, Diagnostics &diags);
+                                      const SourceManager &sources, Diagnostics &diags, PassStats &stats);
 
 /// E601: nothing took the override.
 void reportUnknownOverride(const Override &setting, NamedItem model, Diagnostics &diags);

@@ -30,6 +30,7 @@ struct ResolvedWorkload {
   std::shared_ptr<IRContext> context;
   /// At level Elaborated; its mesh is the plan's.
   std::optional<Program> program;
+  PassStats stats; ///< of elaboration
 };
 
 /// Evaluates and elaborates one workload. Without a program after errors.

@@ -72,6 +72,10 @@ public:
   llvm::StringRef path(FileId file) const { return files_[file.index].path; }
   llvm::StringRef text(FileId file) const { return files_[file.index].text; }
   llvm::StringRef text(SourceRange range) const { return text(range.file).slice(range.begin, range.end); }
+  /// What a trace calls the file: the name given by setName (a library file: `std/ffn.stg`), else the path's last
+  /// component. Does not depend on the folder in which a tool is run or installed.
+  llvm::StringRef name(FileId file) const;
+  void setName(FileId file, llvm::StringRef name) { files_[file.index].name = name.str(); }
   std::optional<FileId> find(llvm::StringRef path) const;
   size_t numFiles() const { return files_.size(); }
 
@@ -92,6 +96,7 @@ public:
 private:
   struct File {
     std::string path;
+    std::string name;
     std::string text;
     std::vector<uint32_t> lineStarts;
   };
