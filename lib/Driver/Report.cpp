@@ -91,8 +91,19 @@ ReportData collect(const Program &program) {
     seen[unit.body.index] = true;
     const Body &body = program.body(unit);
     int64_t count = units[unit.body.index];
-    std::string path = program.text(unit.path).str();
-    std::string family = unit.index < 0 ? path : path + "[*]";
+    // All iterations in one row: `groups[*].inner[*]`.
+    std::string family;
+    StringRef rest = program.text(unit.path);
+    while (!rest.empty()) {
+      auto [before, after] = rest.split('[');
+      family += before;
+      if (before.size() == rest.size())
+        break;
+      family += "[*]";
+      rest = after.split(']').second;
+    }
+    if (unit.index >= 0)
+      family += "[*]";
     for (const WeightSlot &slot : body.weights)
       if (slot.owned)
         addWeight(family + "." + program.text(slot.name).str(), slot.type, count);

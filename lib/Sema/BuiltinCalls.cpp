@@ -140,6 +140,18 @@ EvalResult Elaborator::callMapFn(MapFn fn, const ast::CallExpr *expr, Context &c
   }
 }
 
+/// What is read of a table is an activation, whatever the table is stored as.
+EvalResult Elaborator::gatherRows(const Tensor &data, const Tensor &index, NameId dim, const ast::CallExpr *expr, Context &context) {
+  bool convert = isFloat(data.type.element) && data.type.element != elementFor(context);
+  Context below = context.below();
+  Context &at = convert ? below : context;
+  Tensor rows = emit(OpKind::Gather, {data, index}, GatherFields{dim}, at, expr->range, {valueName(at, "gather")})[0];
+  if (!convert)
+    return EvalResult::of(rows);
+  return EvalResult::of(emit(OpKind::Map, {rows}, MapFields{MapFn::Cast, elementFor(context)}, context, expr->range,
+                             {valueName(context, "cast")})[0]);
+}
+
 /// For each operand, which of its dims is concatenated into `dim`: the rest of one operand then has all dims of the
 /// others' rests, and the sizes add up to `size` (null: not known). Nothing if none or several ways are as good.
 static std::optional<std::vector<size_t>> concatDims(llvm::ArrayRef<Tensor> tensors, NameId dim, DimExpr size) {
@@ -438,7 +450,7 @@ EvalResult Elaborator::callBuiltin(Builtin builtin, const ast::CallExpr *expr, C
   case Builtin::Lookup: {
     if (tensors.size() != 2 || !args.empty() || tensors[1].type.dims.empty())
       return wrongArguments();
-    return one(OpKind::Gather, {tensors[1], tensors[0]}, GatherFields{tensors[1].type.dims[0].name});
+    return gatherRows(tensors[1], tensors[0], tensors[1].type.dims[0].name, expr, context);
   }
   case Builtin::Gather: {
     const DimGroup *group = dimArg(0);
@@ -446,7 +458,7 @@ EvalResult Elaborator::callBuiltin(Builtin builtin, const ast::CallExpr *expr, C
       return wrongArguments();
     if (!needs(tensors[0], 0, *group))
       return EvalResult::failed();
-    return one(OpKind::Gather, tensors, GatherFields{group->parts[0].name});
+    return gatherRows(tensors[0], tensors[1], group->parts[0].name, expr, context);
   }
   case Builtin::Scatter: case Builtin::ScatterAdd: case Builtin::OneHot: {
     const DimGroup *group = dimArg(0);

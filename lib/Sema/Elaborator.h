@@ -184,6 +184,7 @@ private:
                     llvm::ArrayRef<const ast::Arg *> tensorArgs, std::vector<StaticArgument> statics, Context &context);
   EvalResult callBuiltin(Builtin builtin, const ast::CallExpr *expr, Context &context,
                          llvm::ArrayRef<StaticArgument> configured);
+  EvalResult gatherRows(const Tensor &data, const Tensor &index, NameId dim, const ast::CallExpr *expr, Context &context);
   EvalResult callMapFn(MapFn fn, const ast::CallExpr *expr, Context &context, llvm::ArrayRef<StaticArgument> configured);
   std::optional<StaticArgument> evalStaticArg(const ast::Arg &arg, Context &context);
   /// Dims of operand i that a parameter's dims matched, in the operand's order: (variable, dim).
