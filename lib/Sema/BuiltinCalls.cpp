@@ -396,6 +396,9 @@ EvalResult Elaborator::callBuiltin(Builtin builtin, const ast::CallExpr *expr, C
     NameId dim = group->parts.size() == 1 ? group->parts[0].name : group->name;
     DimExpr declared = group->parts.size() == 1 ? group->parts[0].size : DimExpr();
     auto chosen = concatDims(tensors, dim, declared);
+    // Without a caller, sizes are symbols of which nobody knows whether they add up.
+    if (!chosen && abstract_)
+      chosen = concatDims(tensors, dim, DimExpr());
     if (!chosen) {
       std::string described;
       for (size_t i = 0; i < tensors.size(); ++i)

@@ -1,0 +1,292 @@
+//===- AttentionTest.cpp - std.attention at tiny sizes ---------------------===//
+// One meaning, said in several ways: the define block of `attend` and the reference in C++, grouped heads against plain
+// ones, masks that let the same through, a cache against the whole pass.
+//===----------------------------------------------------------------------===//
+#include "StgText.h"
+#include "gtest/gtest.h"
+#include <cmath>
+
+namespace stg::stdlib {
+namespace {
+
+using interp::InterpInputs;
+using interp::InterpResult;
+using interp::largestDifference;
+using interp::Tensor;
+
+void expectClose(const InterpResult &result, const char *a, const char *b, double tolerance = 1e-12) {
+  const Tensor *first = result.output(a), *second = result.output(b);
+  ASSERT_TRUE(first && second) << a << " " << b;
+  ASSERT_FALSE(first->data.empty());
+  EXPECT_LT(largestDifference(*first, *second), tolerance) << a << " and " << b;
+}
+
+struct AttendCase {
+  const char *name;
+  const char *sizes;   ///< B, S, T, KV, R of the model
+  const char *operand; ///< further operand, or empty
+  const char *statics; ///< behind `;`, or empty
+};
+
+class Attend : public testing::TestWithParam<AttendCase> {};
+
+TEST_P(Attend, DefineBlockEqualsTheReference) {
+  const AttendCase &one = GetParam();
+  std::string text = std::string("use std.attention.{attend}\n") + "model m(" + one.sizes + ", C = 4, E = 6) {\n" +
+                     "  let H = KV * R\n  factor H = (KV, R)\n" +
+                     "  input q[B, S, H, C], k[B, T, KV, C], v[B, T, KV, E], bias[S, T, H]\n" +
+                     "  o, lse = attend(q, k, v" + one.operand + (*one.statics ? std::string("; ") + one.statics : "") +
+                     ")\n" + "  output o, lse\n}\n";
+  std::optional<Program> program = compileText(text);
+  ASSERT_TRUE(program);
+  Program reference = *program;
+  dropDefineBlocks(reference, "attend");
+  InterpResult defined = interp::interpret(*program, {}), referred = interp::interpret(reference, {});
+  for (const char *output : {"o", "lse"}) {
+    ASSERT_TRUE(defined.output(output) && referred.output(output));
+    EXPECT_LT(largestDifference(*defined.output(output), *referred.output(output)), 1e-12) << output;
+  }
+  double sum = 0;
+  for (double value : defined.output("o")->data)
+    sum += std::abs(value);
+  EXPECT_GT(sum, 0.1);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Masks, Attend,
+    testing::Values(AttendCase{"Causal", "B = 2, S = 4, T = 4, KV = 2, R = 2", "", ""},
+                    AttendCase{"CausalPast", "B = 1, S = 2, T = 5, KV = 2, R = 1", "", ""},
+                    AttendCase{"Full", "B = 2, S = 3, T = 5, KV = 1, R = 3", "", "mask = full"},
+                    AttendCase{"Window", "B = 1, S = 6, T = 6, KV = 2, R = 2", "", "mask = window(3)"},
+                    AttendCase{"Chunk", "B = 1, S = 6, T = 6, KV = 1, R = 2", "", "mask = chunk(2)"},
+                    AttendCase{"Prefix", "B = 1, S = 5, T = 5, KV = 2, R = 1", "", "mask = prefix(3)"},
+                    AttendCase{"Documents", "B = 1, S = 6, T = 6, KV = 1, R = 1", "", "mask = documents([2, 3, 1])"},
+                    AttendCase{"Requests", "B = 1, S = 3, T = 8, KV = 1, R = 2", "", "mask = requests([1, 2], [3, 2])"},
+                    AttendCase{"Bias", "B = 2, S = 4, T = 4, KV = 2, R = 2", ", bias", ""},
+                    AttendCase{"Softcap", "B = 2, S = 4, T = 4, KV = 2, R = 2", "", "softcap = 0.5"},
+                    AttendCase{"All", "B = 1, S = 5, T = 5, KV = 2, R = 2", ", bias",
+                               "mask = window(2), softcap = 1.5"}),
+    [](const auto &info) { return info.param.name; });
+
+TEST(Gqa, WithAHeadOfKeysForEveryQueryHeadIsMhaWithoutBiases) {
+  std::optional<Program> program = compileText(R"(
+use std.attention.{gqa, mha}
+model m(B = 2, S = 5, D = 6, H = 3) {
+  input x[B, S, D]
+  a = a: gqa(x; H, KV = H, rope = identity)
+  b = b: mha(x; H)
+  output a, b
+}
+)");
+  ASSERT_TRUE(program);
+  InterpInputs inputs;
+  giveEqualWeights(*program, {"a.", "b.heads."}, inputs);
+  for (auto &[name, tensor] : inputs.given) {
+    llvm::StringRef path(name);
+    if (path.ends_with(".b") || path.ends_with(".bo"))
+      std::fill(tensor.data.begin(), tensor.data.end(), 0);
+  }
+  expectClose(interp::interpret(*program, inputs), "a", "b");
+}
+
+TEST(Mqa, IsGqaWithOneHeadOfKeys) {
+  std::optional<Program> program = compileText(R"(
+use std.attention.{gqa, mqa}
+model m(B = 2, S = 5, D = 12, H = 3) {
+  input x[B, S, D]
+  a = a: gqa(x; H, KV = 1)
+  b = b: mqa(x; H)
+  output a, b
+}
+)");
+  ASSERT_TRUE(program);
+  InterpInputs inputs;
+  giveEqualWeights(*program, {"a.", "b.heads."}, inputs);
+  expectClose(interp::interpret(*program, inputs), "a", "b");
+}
+
+// Grouped heads against loops: no other test knows which query heads share which keys.
+TEST(Gqa, NeighbouringQueryHeadsShareKeys) {
+  std::optional<Program> program = compileText(R"(
+use std.attention.{gqa}
+model m(B = 1, S = 3, D = 8, H = 4) {
+  input x[B, S, D]
+  y = g: gqa(x; H, KV = 2, rope = identity, mask = full)
+  output y
+}
+)");
+  ASSERT_TRUE(program);
+  InterpResult result = interp::interpret(*program, {}, interp::KeepValues::All);
+  constexpr int S = 3, D = 8, H = 4, KV = 2, Dh = 2;
+  auto numbers = [](const std::string &name, int count) {
+    std::vector<double> data;
+    for (int i = 0; i < count; ++i)
+      data.push_back(interp::madeUp(ElementType::F32, 0, name, static_cast<uint64_t>(i), 1));
+    return data;
+  };
+  auto x = numbers("x", S * D), wq = numbers("g.q.w", D * H * Dh), wk = numbers("g.k.w", D * KV * Dh),
+       wv = numbers("g.v.w", D * KV * Dh), wo = numbers("g.wo", H * Dh * D);
+  auto project = [&](const std::vector<double> &w, int heads, int s, int h, int c) {
+    double sum = 0;
+    for (int d = 0; d < D; ++d)
+      sum += x[s * D + d] * w[(d * heads + h) * Dh + c];
+    return sum;
+  };
+  const Tensor *y = result.output("y");
+  ASSERT_TRUE(y);
+  for (int s = 0; s < S; ++s)
+    for (int d = 0; d < D; ++d) {
+      double expected = 0;
+      for (int h = 0; h < H; ++h) {
+        int shared = h / (H / KV);
+        double weight[S], total = 0;
+        for (int t = 0; t < S; ++t) {
+          double dot = 0;
+          for (int c = 0; c < Dh; ++c)
+            dot += project(wq, H, s, h, c) * project(wk, KV, t, shared, c);
+          total += weight[t] = std::exp(dot / std::sqrt(double(Dh)));
+        }
+        for (int c = 0; c < Dh; ++c)
+          for (int t = 0; t < S; ++t)
+            expected += weight[t] / total * project(wv, KV, t, shared, c) * wo[(h * Dh + c) * D + d];
+      }
+      EXPECT_NEAR(y->data[static_cast<size_t>(s * D + d)], expected, 1e-12);
+    }
+}
+
+TEST(Masks, AWindowAsLongAsTheSequenceIsCausal) {
+  InterpResult result = runText(R"(
+use std.attention.{attend}
+model m(B = 1, S = 5, H = 2, C = 4) {
+  input q[B, S, H, C], k[B, S, H, C], v[B, S, H, C]
+  causal_o, causal_lse = attend(q, k, v)
+  same_o, same_lse = attend(q, k, v; mask = window(5))
+  longer_o, longer_lse = attend(q, k, v; mask = window(9))
+  shorter_o, shorter_lse = attend(q, k, v; mask = window(2))
+  output causal_o, same_o, longer_o, shorter_o
+}
+)");
+  expectClose(result, "causal_o", "same_o");
+  expectClose(result, "causal_o", "longer_o");
+  ASSERT_TRUE(result.output("causal_o") && result.output("shorter_o"));
+  EXPECT_GT(largestDifference(*result.output("causal_o"), *result.output("shorter_o")), 1e-3);
+}
+
+TEST(Rotary, KeepsLengthsAndItsInverseTurnsBack) {
+  InterpResult result = runText(R"(
+use std.attention.{rotary}
+model m(B = 2, S = 4, H = 2, C = 6) {
+  input x[B, S, H, C]
+  y = rotary(x; start = 3)
+  back = rotary(y; start = 3, inverse = true)
+  length = sum(C) x * x
+  turned = sum(C) y * y
+  same = 1.0 * x
+  output same, y, back, length, turned
+}
+)");
+  expectClose(result, "same", "back");
+  expectClose(result, "length", "turned");
+  ASSERT_TRUE(result.output("y"));
+  EXPECT_GT(largestDifference(*result.output("same"), *result.output("y")), 0.1);
+}
+
+// The reason to turn q and k at all: their product depends on how far apart they stand, not on where.
+TEST(Rotary, ProductsDependOnDistanceOnly) {
+  InterpResult result = runText(R"(
+use std.attention.{rotary}
+model m(B = 1, S = 4, C = 8) {
+  input q[B, S, C], k[B, S, C]
+  near_score = sum(C) rotary(q) * rotary(k)[S as T]
+  far_score = sum(C) rotary(q; start = 100) * rotary(k; start = 100)[S as T]
+  output near_score, far_score
+}
+)");
+  expectClose(result, "near_score", "far_score", 1e-9);
+}
+
+constexpr const char *kDecoder = R"(
+use std.{attention, ffn, norm}
+model m(L = 2, B = 2, D = 8, H = 4, KV = 2, F = 10, V = 7, S = 1) {
+  input ids[B, S]: i32
+  weight wte[V, D]
+  x = lookup(ids, wte)
+  repeat L as blocks {
+    x = x + attn: gqa(norm1: rmsnorm(x); H, KV)
+    x = x + ffn: swiglu(norm2: rmsnorm(x); F)
+  }
+  output x
+}
+)";
+
+// Five positions at once; three by prefill and the others one by one, each from the cache that the step before left.
+TEST(KvCache, DecodeAfterPrefillIsTheWholePass) {
+  constexpr int kBatch = 2, kWidth = 8, kPrompt = 3, kAll = 5;
+  auto run = [&](int positions, int first, const std::string &mode, const InterpInputs &states) {
+    std::string text =
+        std::string(kDecoder) + "workload w {\n  model m(S = " + std::to_string(positions) + ")\n" + mode + "}\n";
+    std::optional<Program> program = compileText(text);
+    EXPECT_TRUE(program);
+    InterpInputs inputs = states;
+    Tensor ids;
+    ids.element = ElementType::I32;
+    if (!program)
+      return InterpResult();
+    ids.dims = {{program->context->name("B"), kBatch}, {program->context->name("S"), positions}};
+    for (int b = 0; b < kBatch; ++b)
+      for (int s = 0; s < positions; ++s)
+        ids.data.push_back((3 * b + 2 * (first + s) + 1) % 7);
+    inputs.given["ids"] = ids;
+    // Names belong to a program: the states of the step before come under this one's.
+    for (auto &[name, tensor] : inputs.given)
+      if (name != "ids") {
+        const char *dims[] = {"B", "T", "KV", "Dh"};
+        for (size_t i = 0; i < tensor.dims.size(); ++i)
+          tensor.dims[i].name = program->context->name(dims[i]);
+      }
+    return interp::interpret(*program, inputs);
+  };
+  auto position = [&](const InterpResult &result, int positions, int s) {
+    std::vector<double> rows;
+    for (int b = 0; b < kBatch; ++b)
+      for (int d = 0; d < kWidth; ++d)
+        rows.push_back(result.output("x")->data[static_cast<size_t>((b * positions + s) * kWidth + d)]);
+    return rows;
+  };
+  InterpResult whole = run(kAll, 0, "", {});
+  ASSERT_TRUE(whole.output("x"));
+  InterpResult step = run(kPrompt, 0, "  prefill\n", {});
+  ASSERT_TRUE(step.output("x"));
+  for (int s = 0; s < kPrompt; ++s) {
+    auto expected = position(whole, kAll, s), actual = position(step, kPrompt, s);
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(actual[i], expected[i], 1e-12);
+  }
+  ASSERT_EQ(step.states.size(), 4u) << "keys and values of two blocks";
+  for (int past = kPrompt; past < kAll; ++past) {
+    // The cache grows by one position, empty at its end.
+    InterpInputs states;
+    for (const interp::NamedTensor &state : step.states) {
+      Tensor grown = state.value;
+      ASSERT_EQ(grown.dims.size(), 4u);
+      ASSERT_EQ(grown.dims[1].size, past);
+      grown.dims[1].size = past + 1;
+      size_t perPosition = static_cast<size_t>(grown.dims[2].size * grown.dims[3].size);
+      grown.data.clear();
+      for (int b = 0; b < kBatch; ++b) {
+        auto from = state.value.data.begin() + static_cast<ptrdiff_t>(perPosition * static_cast<size_t>(b * past));
+        grown.data.insert(grown.data.end(), from, from + static_cast<ptrdiff_t>(perPosition) * past);
+        grown.data.insert(grown.data.end(), perPosition, 0.0);
+      }
+      states.given[state.name] = grown;
+    }
+    step = run(1, past, "  decode { past = " + std::to_string(past) + ", steps = 1 }\n", states);
+    ASSERT_TRUE(step.output("x"));
+    auto expected = position(whole, kAll, past), actual = position(step, 1, 0);
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(actual[i], expected[i], 1e-12) << "position " << past;
+  }
+}
+
+} // namespace
+} // namespace stg::stdlib
