@@ -190,11 +190,24 @@ void stg::printReport(CompiledWorkload &workload, ReportStyle style, llvm::raw_o
   else
     os << fmt::format("  parameters  {} ({}), {} in memory\n", withCommas(data.parameters.integer().value_or(0)),
                       scaled(data.parameters.rational()->toDouble(), ""), scaled(data.weightBytes.rational()->toDouble(), "B", 1024));
-  os << fmt::format("  FLOPs       {} in contractions, {} other\n", shown(data.total.contraction, style, "FLOP"),
-                    shown(data.total.other, style, "FLOP"));
-  os << fmt::format("  bytes       {} moved by {} kernels\n", shown(data.total.bytes, style, "B", 1024), data.total.kernels);
+  if (style == ReportStyle::Formulas)
+    os << fmt::format("  contraction {}\n  other       {}\n  bytes       {}\n  kernels     {}\n", data.total.contraction.str(),
+                      data.total.other.str(), data.total.bytes.str(), data.total.kernels);
+  else
+    os << fmt::format("  FLOPs       {} in contractions, {} other\n  bytes       {} moved by {} kernels\n",
+                      shown(data.total.contraction, style, "FLOP"), shown(data.total.other, style, "FLOP"),
+                      shown(data.total.bytes, style, "B", 1024), data.total.kernels);
 
   auto table = [&](const char *title, const std::vector<std::tuple<std::string, int64_t, const Cost *>> &rows, const char *count) {
+    // Formulas are as long as they are: a line each instead of a column.
+    if (style == ReportStyle::Formulas) {
+      for (auto &[name, number, cost] : rows) {
+        os << fmt::format("\n  {} {}, {} {}\n", title, name, count, number);
+        for (auto &[what, value] : {std::pair{"contraction", cost->contraction}, {"other", cost->other}, {"bytes", cost->bytes}})
+          os << fmt::format("    {:<12} {}\n", what, value.str());
+      }
+      return;
+    }
     os << fmt::format("\n  {:<28} {:>8}  {:>18}  {:>16}  {:>14}\n", title, count, "contraction FLOPs", "other FLOPs", "bytes");
     for (auto &[name, number, cost] : rows)
       os << fmt::format("  {:<28} {:>8}  {:>18}  {:>16}  {:>14}\n", name, number, shown(cost->contraction, style, "FLOP"),
@@ -215,9 +228,13 @@ void stg::printReport(CompiledWorkload &workload, ReportStyle style, llvm::raw_o
     return value(a) > value(b);
   });
   table("op", rows, "kernels");
-  os << fmt::format("\n  {:<34} {:>6}  {:>18}\n", "weight", "times", "parameters");
+  // Weights may have long paths and, as formulas, long counts.
+  size_t widest = 6;
   for (const WeightRow &row : data.weights)
-    os << fmt::format("  {:<34} {:>6}  {:>18}  {}\n", row.path, row.count,
+    widest = std::max(widest, row.path.size());
+  os << fmt::format("\n  {:<{}} {:>6}  {:>18}\n", "weight", widest, "times", "parameters");
+  for (const WeightRow &row : data.weights)
+    os << fmt::format("  {:<{}} {:>6}  {:>18}  {}\n", row.path, widest, row.count,
                       style == ReportStyle::Formulas ? row.elements.str() : withCommas(row.elements.integer().value_or(0)),
                       toString(row.type, *program.context));
 }
