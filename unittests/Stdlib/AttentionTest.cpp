@@ -191,6 +191,28 @@ model m(B = 2, S = 4, H = 2, C = 6) {
   EXPECT_GT(largestDifference(*result.output("same"), *result.output("y")), 0.1);
 }
 
+TEST(Rotary, DefineBlockEqualsTheReference) {
+  std::optional<Program> program = compileText(R"(
+use std.attention.{rotary}
+model m(B = 2, S = 3, H = 2, C = 6) {
+  input x[B, S, H, C], z[B, S, C]
+  a = rotary(x)
+  b = rotary(x; base = 500.0, start = 7, inverse = true)
+  c = rotary(z; start = 2)
+  output a, b, c
+}
+)");
+  ASSERT_TRUE(program);
+  Program reference = *program;
+  dropDefineBlocks(reference, "rotary");
+  InterpResult defined = interp::interpret(*program, {}), referred = interp::interpret(reference, {});
+  for (const char *output : {"a", "b", "c"}) {
+    ASSERT_TRUE(defined.output(output) && referred.output(output));
+    EXPECT_LT(largestDifference(*defined.output(output), *referred.output(output)), 1e-12) << output;
+  }
+  EXPECT_GT(largestDifference(*defined.output("a"), *defined.output("b")), 0.1);
+}
+
 // The reason to turn q and k at all: their product depends on how far apart they stand, not on where.
 TEST(Rotary, ProductsDependOnDistanceOnly) {
   InterpResult result = runText(R"(
