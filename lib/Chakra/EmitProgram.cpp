@@ -15,10 +15,7 @@
 namespace stg {
 namespace {
 
-llvm::Error writeRanks(const EmitOptions &options, TraceMetadata metadata, llvm::StringRef nodes) {
-  llvm::Expected<TraceWriter> writer = TraceWriter::create(options.directory, options.prefix);
-  if (!writer)
-    return writer.takeError();
+llvm::Error writeRanks(const TraceWriter &writer, const TraceMetadata &metadata, llvm::StringRef nodes, unsigned threads) {
   // Ranks in batches, in parallel; the first failure stops the rest.
   constexpr uint32_t kBatch = 64;
   std::mutex mutex;
@@ -31,7 +28,7 @@ llvm::Error writeRanks(const EmitOptions &options, TraceMetadata metadata, llvm:
         if (failure)
           return;
       }
-      llvm::Error error = writer->writeRank(own, nodes);
+      llvm::Error error = writer.writeRank(own, nodes);
       if (!error)
         continue;
       std::lock_guard lock(mutex);
@@ -45,14 +42,14 @@ llvm::Error writeRanks(const EmitOptions &options, TraceMetadata metadata, llvm:
   if (metadata.worldSize <= kBatch) {
     writeBatch(0);
   } else {
-    llvm::DefaultThreadPool pool(llvm::hardware_concurrency(options.threads));
+    llvm::DefaultThreadPool pool(llvm::hardware_concurrency(threads));
     for (uint32_t first = 0; first < metadata.worldSize; first += kBatch)
       pool.async([&writeBatch, first] { writeBatch(first); });
     pool.wait();
   }
   if (failure)
     return std::move(*failure);
-  return writer->commit();
+  return llvm::Error::success();
 }
 
 } // namespace
@@ -68,26 +65,50 @@ TraceMetadata metadataOf(const Program &program, llvm::StringRef compilerVersion
   return metadata;
 }
 
-Outcome emitProgram(const Program &program, const EmitOptions &options, EmitSummary &summary, PassStats &stats,
-                    Diagnostics &diags) {
-  UnrollOptions unroll{.detail = options.annotate == Annotate::Full ? UnrollDetail::Annotations : UnrollDetail::Costs,
-                       .target = options.target};
-  NodeEncoder encoder({.annotate = options.annotate, .orderDeps = options.orderDeps});
-  if (unrollForward(
-          program, unroll, [&](const TraceNode &node) { encoder.append(node); }, stats, diags) == Outcome::Failed)
-    return Outcome::Failed;
-
-  TraceMetadata metadata = metadataOf(program, options.compilerVersion);
-  summary = {.ranks = metadata.worldSize,
-             .nodesPerRank = encoder.nodes(),
-             .bytesPerRank = encodeMetadata(metadata).size() + encoder.bytes().size()};
-  if (llvm::Error error = writeRanks(options, std::move(metadata), encoder.bytes())) {
+Outcome emitPrograms(llvm::MutableArrayRef<TraceOutput> outputs, const EmitOptions &options, PassStats &stats,
+                     Diagnostics &diags) {
+  auto failed = [&](llvm::Error error) {
     llvm::handleAllErrors(std::move(error), [&](const OutputError &output) {
       diags.report(diag::OutputUnwritable{.path = output.path(), .reason = output.what()});
     });
     return Outcome::Failed;
+  };
+  UnrollOptions unroll{.detail = options.annotate == Annotate::Full ? UnrollDetail::Annotations : UnrollDetail::Costs,
+                       .target = options.target};
+  NodeEncoder encoder({.annotate = options.annotate, .orderDeps = options.orderDeps});
+  // Opened when the first program is encoded: a program that cannot be traced touches no disk.
+  std::optional<TraceWriter> writer;
+  for (TraceOutput &output : outputs) {
+    encoder.clear();
+    if (unrollForward(
+            *output.program, unroll, [&](const TraceNode &node) { encoder.append(node); }, stats, diags) == Outcome::Failed)
+      return Outcome::Failed;
+    TraceMetadata metadata = metadataOf(*output.program, options.compilerVersion);
+    output.summary = {.ranks = metadata.worldSize,
+                      .nodesPerRank = encoder.nodes(),
+                      .bytesPerRank = encodeMetadata(metadata).size() + encoder.bytes().size()};
+    if (!writer) {
+      llvm::Expected<TraceWriter> opened = TraceWriter::create(options.directory, output.prefix);
+      if (!opened)
+        return failed(opened.takeError());
+      writer.emplace(std::move(*opened));
+    }
+    writer->select(output.folder, output.prefix);
+    if (llvm::Error error = writeRanks(*writer, metadata, encoder.bytes(), options.threads))
+      return failed(std::move(error));
   }
+  if (writer)
+    if (llvm::Error error = writer->commit())
+      return failed(std::move(error));
   return Outcome::Done;
+}
+
+Outcome emitProgram(const Program &program, const EmitOptions &options, EmitSummary &summary, PassStats &stats,
+                    Diagnostics &diags) {
+  TraceOutput output{.program = &program, .folder = {}, .prefix = options.prefix};
+  Outcome outcome = emitPrograms(output, options, stats, diags);
+  summary = output.summary;
+  return outcome;
 }
 
 } // namespace stg

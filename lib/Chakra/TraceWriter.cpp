@@ -15,12 +15,12 @@ llvm::Expected<TraceWriter> TraceWriter::create(llvm::StringRef path, llvm::Stri
 
 llvm::Error TraceWriter::writeRank(const TraceMetadata &metadata, llvm::StringRef nodes) const {
   std::string head = encodeMetadata(metadata);
-  return directory_.writeFile(fmt::format("{}.{}.et", prefix_, metadata.rank), {head, nodes});
+  return directory_.writeFile(fmt::format("{}{}.{}.et", folder_, prefix_, metadata.rank), {head, nodes});
 }
 
 llvm::Error TraceWriter::writeGroups(llvm::ArrayRef<TraceGroup> groups, unsigned groupDigits) const {
   std::string text = groupFileText(groups, groupDigits);
-  return directory_.writeFile(kGroupFileName, llvm::StringRef(text));
+  return directory_.writeFile(folder_ + kGroupFileName.str(), llvm::StringRef(text));
 }
 
 std::string groupFileText(llvm::ArrayRef<TraceGroup> groups, unsigned groupDigits) {

@@ -19,45 +19,53 @@ static ExitStatus finish(Diagnostics &diags, DiagnosticFormat format, llvm::raw_
   return diags.exitStatus();
 }
 
+/// The workloads asked for, or none after errors.
+static std::vector<CompiledWorkload> compileInput(Compilation &compilation, StringRef input) {
+  const Module *module = compilation.load(input);
+  if (!module || compilation.diags().hasErrors())
+    return {};
+  std::vector<CompiledWorkload> workloads = compilation.compile(*module);
+  return compilation.diags().hasErrors() ? std::vector<CompiledWorkload>() : std::move(workloads);
+}
+
 ExitStatus stg::build(const BuildOptions &options, DiagnosticFormat format) {
   Compilation compilation(options.compile);
   Diagnostics &diags = compilation.diags();
-  const Module *module = compilation.load(options.input);
-  if (!module || diags.hasErrors())
-    return finish(diags, format);
-  std::vector<CompiledWorkload> workloads = compilation.compile(*module);
-  if (diags.hasErrors())
-    return finish(diags, format);
+  std::vector<CompiledWorkload> workloads = compileInput(compilation, options.input);
   if (options.emit == EmitKind::Ir) {
     for (const CompiledWorkload &workload : workloads)
       print(workload.program, llvm::outs());
     return finish(diags, format);
   }
-  // One workload: its traces are the output. Several: a folder each, by `emit … { dir }` or by name.
-  for (CompiledWorkload &workload : workloads) {
-    EmitOptions emit;
-    emit.directory = options.output;
-    if (workloads.size() > 1)
-      emit.directory += "/" + (workload.outputFolder.empty() ? workload.name : workload.outputFolder);
-    emit.prefix = workload.name;
-    emit.annotate = options.annotate;
-    emit.orderDeps = options.orderDeps;
-    emit.target = options.target;
-    emit.threads = options.threads;
-    emit.compilerVersion = STG_VERSION;
-    EmitSummary summary;
-    PassStats stats;
-    if (options.emit == EmitKind::None) {
-      UnrollOptions unroll;
-      unroll.target = options.target;
-      (void)unrollForward(workload.program, unroll, [](const TraceNode &) {}, stats, diags);
-      continue;
-    }
-    if (emitProgram(workload.program, emit, summary, stats, diags) != Outcome::Done)
-      break;
-    llvm::outs() << fmt::format("{}: {} nodes, {}, in {}\n", workload.name, summary.nodesPerRank,
-                                summary.ranks == 1 ? "1 rank" : fmt::format("{} ranks alike", summary.ranks), emit.directory);
+  PassStats stats;
+  if (options.emit == EmitKind::None) {
+    UnrollOptions unroll;
+    unroll.target = options.target;
+    for (const CompiledWorkload &workload : workloads)
+      if (unrollForward(workload.program, unroll, [](const TraceNode &) {}, stats, diags) == Outcome::Failed)
+        break;
+    return finish(diags, format);
   }
+  // One workload: its traces are the output. Several: a folder each, by `emit … { dir }` or by name.
+  std::vector<TraceOutput> outputs;
+  for (const CompiledWorkload &workload : workloads) {
+    TraceOutput output{.program = &workload.program, .folder = {}, .prefix = workload.name};
+    if (workloads.size() > 1)
+      output.folder = workload.outputFolder.empty() ? workload.name : workload.outputFolder;
+    outputs.push_back(std::move(output));
+  }
+  EmitOptions emit;
+  emit.directory = options.output;
+  emit.annotate = options.annotate;
+  emit.orderDeps = options.orderDeps;
+  emit.target = options.target;
+  emit.threads = options.threads;
+  emit.compilerVersion = STG_VERSION;
+  if (emitPrograms(outputs, emit, stats, diags) == Outcome::Done)
+    for (const TraceOutput &output : outputs)
+      llvm::outs() << fmt::format("{}: {} nodes, {}, in {}\n", output.prefix, output.summary.nodesPerRank,
+                                  output.summary.ranks == 1 ? "1 rank" : fmt::format("{} ranks alike", output.summary.ranks),
+                                  output.folder.empty() ? emit.directory : emit.directory + "/" + output.folder);
   return finish(diags, format);
 }
 
@@ -72,10 +80,7 @@ ExitStatus stg::check(const CheckCommandOptions &options, DiagnosticFormat forma
 ExitStatus stg::report(const ReportOptions &options, DiagnosticFormat format) {
   Compilation compilation(options.compile);
   Diagnostics &diags = compilation.diags();
-  const Module *module = compilation.load(options.input);
-  if (!module || diags.hasErrors())
-    return finish(diags, format);
-  std::vector<CompiledWorkload> workloads = compilation.compile(*module);
+  std::vector<CompiledWorkload> workloads = compileInput(compilation, options.input);
   if (diags.hasErrors())
     return finish(diags, format);
   if (options.json)

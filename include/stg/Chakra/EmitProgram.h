@@ -32,7 +32,21 @@ struct EmitSummary {
   uint64_t bytesPerRank = 0;
 };
 
-/// Program must be Typed. E751, E752, or E606 if the directory cannot be written; nothing is left behind then.
+/// One of several programs of an output.
+struct TraceOutput {
+  const Program *program;
+  /// Below the directory; empty: the directory itself.
+  std::string folder;
+  std::string prefix;
+  EmitSummary summary = {};
+};
+
+/// Writes all programs into one directory, which appears when the last is complete. Programs must be Typed. E751, E752, or
+/// E606 if the directory cannot be written; nothing is left behind then. `options.prefix` is not used.
+Outcome emitPrograms(llvm::MutableArrayRef<TraceOutput> outputs, const EmitOptions &options, PassStats &stats,
+                     Diagnostics &diags);
+
+/// The same for one program, in the directory itself.
 Outcome emitProgram(const Program &program, const EmitOptions &options, EmitSummary &summary, PassStats &stats,
                     Diagnostics &diags);
 

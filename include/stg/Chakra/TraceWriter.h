@@ -19,6 +19,12 @@ public:
   /// Starts a directory at `path`. `prefix` is the first part of the file names.
   static llvm::Expected<TraceWriter> create(llvm::StringRef path, llvm::StringRef prefix);
 
+  /// What follows goes into `folder` below the directory (empty: the directory itself), under another prefix.
+  void select(llvm::StringRef folder, llvm::StringRef prefix) {
+    folder_ = folder.empty() ? "" : folder.str() + "/";
+    prefix_ = prefix.str();
+  }
+
   /// Writes one rank's file: its metadata, then `nodes`, an image that may be shared by many ranks.
   llvm::Error writeRank(const TraceMetadata &metadata, llvm::StringRef nodes) const;
 
@@ -27,7 +33,7 @@ public:
 
   /// Another file of the same output: a report, the network description.
   llvm::Error writeFile(llvm::StringRef name, llvm::StringRef contents) const {
-    return directory_.writeFile(name, contents);
+    return directory_.writeFile(folder_ + name.str(), contents);
   }
 
   llvm::Error commit() { return directory_.commit(); }
@@ -35,7 +41,7 @@ public:
 private:
   TraceWriter(OutputDirectory directory, llvm::StringRef prefix) : directory_(std::move(directory)), prefix_(prefix) {}
   OutputDirectory directory_;
-  std::string prefix_;
+  std::string folder_, prefix_;
 };
 
 /// The contents of the group file: by id, with the same padding as in the traces.
