@@ -188,8 +188,8 @@ void stg::printReport(CompiledWorkload &workload, ReportStyle style, llvm::raw_o
   if (style == ReportStyle::Formulas)
     os << "  parameters  " << data.parameters.str() << "\n";
   else
-    os << fmt::format("  parameters  {} ({}), {} in memory\n", withCommas(data.parameters.integer().value_or(0)),
-                      scaled(data.parameters.rational()->toDouble(), ""), scaled(data.weightBytes.rational()->toDouble(), "B", 1024));
+    os << fmt::format("  parameters  {}, {} in memory\n", withCommas(data.parameters.integer().value_or(0)),
+                      scaled(data.weightBytes.rational()->toDouble(), "B", 1024));
   if (style == ReportStyle::Formulas)
     os << fmt::format("  contraction {}\n  other       {}\n  bytes       {}\n  kernels     {}\n", data.total.contraction.str(),
                       data.total.other.str(), data.total.bytes.str(), data.total.kernels);
