@@ -241,9 +241,10 @@ model m(L = 2, B = 2, D = 8, H = 4, KV = 2, F = 10, V = 7, S = 1) {
 }
 )";
 
-// Five positions at once; three by prefill and the others one by one, each from the cache that the step before left.
+// Six positions at once; three by prefill, one by decode, two by a prefill behind what is there, each from the cache
+// that the step before left.
 TEST(KvCache, DecodeAfterPrefillIsTheWholePass) {
-  constexpr int kBatch = 2, kWidth = 8, kPrompt = 3, kAll = 5;
+  constexpr int kBatch = 2, kWidth = 8, kPrompt = 3, kAll = 6;
   auto run = [&](int positions, int first, const std::string &mode, const InterpInputs &states) {
     std::string text =
         std::string(kDecoder) + "workload w {\n  model m(S = " + std::to_string(positions) + ")\n" + mode + "}\n";
@@ -285,28 +286,34 @@ TEST(KvCache, DecodeAfterPrefillIsTheWholePass) {
       EXPECT_NEAR(actual[i], expected[i], 1e-12);
   }
   ASSERT_EQ(step.states.size(), 4u) << "keys and values of two blocks";
-  for (int past = kPrompt; past < kAll; ++past) {
-    // The cache grows by one position, empty at its end.
+  struct Step {
+    std::string mode;
+    int past, count;
+  };
+  for (const Step &next : {Step{"  decode { past = 3, steps = 1 }\n", 3, 1}, Step{"  prefill { past = 4 }\n", 4, 2}}) {
+    // The cache grows by the new positions, empty at its end.
     InterpInputs states;
     for (const interp::NamedTensor &state : step.states) {
       Tensor grown = state.value;
       ASSERT_EQ(grown.dims.size(), 4u);
-      ASSERT_EQ(grown.dims[1].size, past);
-      grown.dims[1].size = past + 1;
-      size_t perPosition = static_cast<size_t>(grown.dims[2].size * grown.dims[3].size);
+      ASSERT_EQ(grown.dims[1].size, next.past);
+      grown.dims[1].size = next.past + next.count;
+      auto perPosition = static_cast<ptrdiff_t>(grown.dims[2].size * grown.dims[3].size);
       grown.data.clear();
       for (int b = 0; b < kBatch; ++b) {
-        auto from = state.value.data.begin() + static_cast<ptrdiff_t>(perPosition * static_cast<size_t>(b * past));
-        grown.data.insert(grown.data.end(), from, from + static_cast<ptrdiff_t>(perPosition) * past);
-        grown.data.insert(grown.data.end(), perPosition, 0.0);
+        auto from = state.value.data.begin() + perPosition * b * next.past;
+        grown.data.insert(grown.data.end(), from, from + perPosition * next.past);
+        grown.data.insert(grown.data.end(), static_cast<size_t>(perPosition * next.count), 0.0);
       }
       states.given[state.name] = grown;
     }
-    step = run(1, past, "  decode { past = " + std::to_string(past) + ", steps = 1 }\n", states);
+    step = run(next.count, next.past, next.mode, states);
     ASSERT_TRUE(step.output("x"));
-    auto expected = position(whole, kAll, past), actual = position(step, 1, 0);
-    for (size_t i = 0; i < expected.size(); ++i)
-      EXPECT_NEAR(actual[i], expected[i], 1e-12) << "position " << past;
+    for (int s = 0; s < next.count; ++s) {
+      auto expected = position(whole, kAll, next.past + s), actual = position(step, next.count, s);
+      for (size_t i = 0; i < expected.size(); ++i)
+        EXPECT_NEAR(actual[i], expected[i], 1e-12) << "position " << next.past + s;
+    }
   }
 }
 
