@@ -143,8 +143,10 @@ TEST_F(ShapeRulesTest, ConcatAddsSizes) {
   };
   EXPECT_EQ(str(concat({type("B,S"), type("S=3,B")}, "S=S+3")), "bf16[B, S = S + 3]");
   EXPECT_EQ(str(concat({type("B,S"), type("B,S=3")}, "S=12")), "sizes-differ: S is S + 3 but 12 in the op");
-  EXPECT_EQ(str(concat({type("B,S"), type("S=3")}, "S=11")), "missing-dim: operand 1 has no dim B");
-  EXPECT_EQ(str(concat({type("S"), type("S,B")}, "S=16")), "missing-dim: operand 0 has no dim B");
+  // One operand has all dims; others are repeated along those that they lack.
+  EXPECT_EQ(str(concat({type("B,S"), type("S=3")}, "S=11")), "bf16[B, S = 11]");
+  EXPECT_EQ(str(concat({type("S"), type("S,B")}, "S=16")), "bf16[S = 16, B]");
+  EXPECT_EQ(str(concat({type("S,V"), type("S,B")}, "S=16")), "missing-dim: operand 0 has no dim B");
   EXPECT_EQ(str(concat({type("B=3,S"), type("B,S")}, "S=16")), "sizes-differ: B is 3 in operand 0 but B in operand 1");
 }
 
