@@ -27,7 +27,7 @@ struct Cost {
 struct WeightRow {
   std::string path; ///< `blocks[*].attn.wq`
   TensorType type;
-  int64_t count; ///< instances
+  int64_t count;    ///< instances
   DimExpr elements; ///< of all instances
 };
 
@@ -63,7 +63,12 @@ std::string kindOf(const Kernel &kernel, const Body &body, const Program &progra
   }
   const Op &last = body.op(kernel.ops.back());
   switch (last.kind) {
-  case OpKind::Gather: case OpKind::Scatter: case OpKind::Concat: case OpKind::At: case OpKind::Slice: case OpKind::Append:
+  case OpKind::Gather:
+  case OpKind::Scatter:
+  case OpKind::Concat:
+  case OpKind::At:
+  case OpKind::Slice:
+  case OpKind::Append:
     return mnemonic(last.kind).str();
   default:
     return "element-wise";
@@ -178,11 +183,12 @@ std::string meshText(const Mesh &mesh) {
 void stg::printReport(CompiledWorkload &workload, ReportStyle style, llvm::raw_ostream &os) {
   const Program &program = workload.program;
   ReportData data = collect(program);
-  os << fmt::format("{}: {} pass of {} on {}\n", workload.name, std::string(spelling(program.mode)), program.text(program.name).str(),
-                    meshText(program.mesh));
+  os << fmt::format("{}: {} pass of {} on {}\n", workload.name, std::string(spelling(program.mode)),
+                    program.text(program.name).str(), meshText(program.mesh));
   std::string sizes;
   for (const SizeParameter &size : program.sizes)
-    sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", program.text(size.name).str(), withCommas(size.symbol.integer().value_or(0)));
+    sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", program.text(size.name).str(),
+                         withCommas(size.symbol.integer().value_or(0)));
   if (!sizes.empty())
     os << "  sizes       " << sizes << "\n";
   if (style == ReportStyle::Formulas)
@@ -191,27 +197,31 @@ void stg::printReport(CompiledWorkload &workload, ReportStyle style, llvm::raw_o
     os << fmt::format("  parameters  {}, {} in memory\n", withCommas(data.parameters.integer().value_or(0)),
                       scaled(data.weightBytes.rational()->toDouble(), "B", 1024));
   if (style == ReportStyle::Formulas)
-    os << fmt::format("  contraction {}\n  other       {}\n  bytes       {}\n  kernels     {}\n", data.total.contraction.str(),
-                      data.total.other.str(), data.total.bytes.str(), data.total.kernels);
+    os << fmt::format("  contraction {}\n  other       {}\n  bytes       {}\n  kernels     {}\n",
+                      data.total.contraction.str(), data.total.other.str(), data.total.bytes.str(), data.total.kernels);
   else
     os << fmt::format("  FLOPs       {} in contractions, {} other\n  bytes       {} moved by {} kernels\n",
                       shown(data.total.contraction, style, "FLOP"), shown(data.total.other, style, "FLOP"),
                       shown(data.total.bytes, style, "B", 1024), data.total.kernels);
 
-  auto table = [&](const char *title, const std::vector<std::tuple<std::string, int64_t, const Cost *>> &rows, const char *count) {
+  auto table = [&](const char *title, const std::vector<std::tuple<std::string, int64_t, const Cost *>> &rows,
+                   const char *count) {
     // Formulas are as long as they are: a line each instead of a column.
     if (style == ReportStyle::Formulas) {
       for (auto &[name, number, cost] : rows) {
         os << fmt::format("\n  {} {}, {} {}\n", title, name, count, number);
-        for (auto &[what, value] : {std::pair{"contraction", cost->contraction}, {"other", cost->other}, {"bytes", cost->bytes}})
+        for (auto &[what, value] :
+             {std::pair{"contraction", cost->contraction}, {"other", cost->other}, {"bytes", cost->bytes}})
           os << fmt::format("    {:<12} {}\n", what, value.str());
       }
       return;
     }
-    os << fmt::format("\n  {:<28} {:>8}  {:>18}  {:>16}  {:>14}\n", title, count, "contraction FLOPs", "other FLOPs", "bytes");
+    os << fmt::format("\n  {:<28} {:>8}  {:>18}  {:>16}  {:>14}\n", title, count, "contraction FLOPs", "other FLOPs",
+                      "bytes");
     for (auto &[name, number, cost] : rows)
-      os << fmt::format("  {:<28} {:>8}  {:>18}  {:>16}  {:>14}\n", name, number, shown(cost->contraction, style, "FLOP"),
-                        shown(cost->other, style, "FLOP"), shown(cost->bytes, style, "B", 1024));
+      os << fmt::format("  {:<28} {:>8}  {:>18}  {:>16}  {:>14}\n", name, number,
+                        shown(cost->contraction, style, "FLOP"), shown(cost->other, style, "FLOP"),
+                        shown(cost->bytes, style, "B", 1024));
   };
   std::vector<std::tuple<std::string, int64_t, const Cost *>> rows;
   for (const UnitRow &row : data.units)
@@ -235,7 +245,8 @@ void stg::printReport(CompiledWorkload &workload, ReportStyle style, llvm::raw_o
   os << fmt::format("\n  {:<{}} {:>6}  {:>18}\n", "weight", widest, "times", "parameters");
   for (const WeightRow &row : data.weights)
     os << fmt::format("  {:<{}} {:>6}  {:>18}  {}\n", row.path, widest, row.count,
-                      style == ReportStyle::Formulas ? row.elements.str() : withCommas(row.elements.integer().value_or(0)),
+                      style == ReportStyle::Formulas ? row.elements.str()
+                                                     : withCommas(row.elements.integer().value_or(0)),
                       toString(row.type, *program.context));
 }
 
