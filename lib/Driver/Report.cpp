@@ -132,8 +132,8 @@ ReportData collect(const Program &program) {
 
 /// 1234567 -> `1.235 M`; exact below 10,000.
 std::string scaled(double value, const char *unit, double base = 1000) {
-  static const char *kPrefixes[] = {"", "k", "M", "G", "T", "P", "E", "Z"};
-  static const char *kBinary[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi"};
+  static const char *kPrefixes[] = {"", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q"};
+  static const char *kBinary[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi", "Ri", "Qi"};
   size_t step = 0;
   while (value >= base && step + 1 < std::size(kPrefixes)) {
     value /= base;

@@ -153,36 +153,59 @@ EvalResult Elaborator::evalChain(const ast::ChainExpr *expr, Context &context) {
   return flush(true, expr->range);
 }
 
+/// `: D from layer widen`, if the declaration that is walked has D as a parameter of that size.
+std::string Elaborator::originOfSize(StringRef name, DimExpr size, Scope *scope) {
+  Scope *where = nullptr;
+  const DimGroup *group = findDim(scope, name, &where);
+  if (!group || group->parts.size() != 1 || sameSize(group->parts[0].size, size) != true)
+    return "";
+  const auto *declaration = llvm::dyn_cast_or_null<ast::LayerItem>(where->frame->item.item);
+  if (!declaration)
+    return "";
+  for (const ast::StaticParam &param : declaration->signature.statics)
+    if (param.name.text == name)
+      return ": " + name.str() + " from a parameter of `" + declaration->name.text.str() + "`";
+  return "";
+}
+
 bool Elaborator::checkSizesAgree(llvm::ArrayRef<Operand> operands, SourceRange where, Context &context) {
+  // Against the first operand that has the dim: sums of many thousand terms occur in generated programs.
+  std::map<NameId, size_t> firstWith;
   for (size_t i = 0; i < operands.size(); ++i)
-    for (const Dim &dim : operands[i].first.type.dims)
-      for (size_t k = 0; k < i; ++k) {
-        const Dim *other = operands[k].first.type.find(dim.name);
-        if (!other || sameSize(other->size, dim.size) != false)
-          continue;
-        auto shown = [](DimExpr size) {
-          auto value = size.size();
-          return value ? std::to_string(*value) : size.str();
-        };
-        auto withSize = [&](const Operand &operand, const Dim &named) {
-          std::string text = describe(operand.first.type, context.scope);
-          std::string name = program_.text(named.name).str();
-          size_t at = text.find(name);
-          return sourceText(operand.second->range) + (at == std::string::npos ? text : text.insert(at + name.size(), " = " + shown(named.size)));
-        };
-        std::string name = program_.text(dim.name).str();
-        auto builder = diags_.report(operands[k].second->range,
-                                     diag::OneNameTwoSizes{.dim = name, .leftSize = shown(other->size),
-                                                           .left = sourceText(operands[k].second->range),
-                                                           .rightSize = shown(dim.size),
-                                                           .right = sourceText(operands[i].second->range)});
-        builder.label(withSize(operands[k], *other))
-            .label(operands[i].second->range, withSize(operands[i], dim))
-            .note("one name is one dimension. If these differ on purpose, rename one: " +
-                  sourceText(operands[k].second->range) + "[" + name + " as " + name + "2]");
-        withInstances(builder, context.scope->frame);
-        return false;
-      }
+    for (const Dim &dim : operands[i].first.type.dims) {
+      size_t k = firstWith.insert({dim.name, i}).first->second;
+      const Dim *other = operands[k].first.type.find(dim.name);
+      if (sameSize(other->size, dim.size) != false)
+        continue;
+      auto shown = [](DimExpr size) {
+        auto value = size.size();
+        return value ? std::to_string(*value) : size.str();
+      };
+      auto withSize = [&](const Operand &operand, const Dim &named) {
+        std::string name = program_.text(named.name).str(), text;
+        for (const DimGroup &group : grouped(operand.first.type, context.scope)) {
+          text += (text.empty() ? "" : ", ") + program_.text(group.name).str();
+          if (group.parts.size() == 1 && group.parts[0].name == named.name)
+            text += " = " + shown(named.size);
+        }
+        text = "[" + text + "]" + originOfSize(name, named.size, context.scope);
+        return operand.second->kind == ast::ExprKind::Path ? sourceText(operand.second->range) + text : "is " + text;
+      };
+      std::string name = program_.text(dim.name).str();
+      const ast::Expr *renamed = operands[k].second->kind == ast::ExprKind::Path ? operands[k].second : operands[i].second;
+      bool simple = renamed->kind == ast::ExprKind::Path;
+      auto builder = diags_.report(operands[k].second->range,
+                                   diag::OneNameTwoSizes{.dim = name, .leftSize = shown(other->size),
+                                                         .left = sourceText(operands[k].second->range),
+                                                         .rightSize = shown(dim.size),
+                                                         .right = sourceText(operands[i].second->range)});
+      builder.label(withSize(operands[k], *other))
+          .label(operands[i].second->range, withSize(operands[i], dim))
+          .note("one name is one dimension. If these differ on purpose, rename one: " +
+                (simple ? sourceText(renamed->range) : "(" + sourceText(renamed->range) + ")") + "[" + name + " as " + name + "2]");
+      withInstances(builder, context.scope->frame);
+      return false;
+    }
   return true;
 }
 

@@ -322,8 +322,12 @@ bool Elaborator::bindStatics(StringRef callee, llvm::ArrayRef<ast::StaticParam> 
     } else {
       auto builder = diags_.report(argument.range, diag::UnknownParameter{.callee = callee, .parameter = name});
       builder.note("parameters: " + llvm::join(names, " "));
-      if (auto close = closestName(name, names))
+      if (auto close = closestName(name, names)) {
+        SourceRange written{argument.range.file, argument.range.begin, argument.range.begin + static_cast<uint32_t>(name.size())};
         builder.help("did you mean `" + close->str() + "`?");
+        if (sources_.text(written) == name)
+          builder.fixit(written, close->str());
+      }
       withInstances(builder, scope.frame);
       ok = false;
     }
@@ -480,7 +484,7 @@ EvalResult Elaborator::callLayer(const LayerValue &layer, const ast::CallExpr *e
         }
         std::string text = sourceText(expr->range);
         std::string fixed = text.substr(0, text.size() - 1) + (expr->hasSemicolon ? ", " : "; ") + dim + " = 4 * D)";
-        builder.help(fixed);
+        builder.help(fixed).fixit(expr->range, fixed);
         withInstances(builder, context.scope->frame);
         ok = false;
       }

@@ -190,7 +190,11 @@ void Elaborator::declaration(NamedItem item) {
     auto *declaration = cast<ast::LayerItem>(item.item);
     registerLets(declaration->body, *scope);
     block(declaration->body, *scope);
-    if (item.item->kind == ast::ItemKind::Layer && frame->returns.empty() && diags_.numErrors() == 0)
+    bool faulty = llvm::any_of(diags_.sorted(), [&](const Diagnostic *known) {
+      return known->range.file == item.item->range.file && known->range.begin >= item.item->range.begin &&
+             known->range.end <= item.item->range.end;
+    });
+    if (item.item->kind == ast::ItemKind::Layer && frame->returns.empty() && !faulty)
       diags_.report(declaration->name.range, diag::NoReturn{.layer = declaration->name.text})
           .note("the last statement of a layer is `return e`");
     return;

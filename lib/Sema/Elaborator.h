@@ -119,6 +119,7 @@ private:
   void registerLets(const ast::Block &block, Scope &scope);
   std::optional<DimGroup> dimOf(const ast::Name &name, Scope *scope);
   void reportUnknownName(const ast::Name &name, Scope *scope);
+  void reportUnknownValue(const ast::Name &name, Scope *scope);
   void reportUnknownDim(const ast::Name &name, Scope *scope);
   std::vector<llvm::StringRef> visibleDims(Scope *scope);
   std::optional<llvm::SmallVector<DimGroup, 6>> dimsOf(const ast::Dims &dims, Scope *scope);
@@ -161,6 +162,7 @@ private:
   std::optional<Tensor> map(MapFn fn, llvm::ArrayRef<Tensor> operands, Context &context, SourceRange where);
   std::optional<llvm::SmallVector<NameId, 2>> reducedDims(const ast::ReduceExpr *expr, llvm::ArrayRef<Tensor> operands,
                                                           llvm::ArrayRef<const ast::Expr *> exprs, Context &context);
+  std::string originOfSize(llvm::StringRef name, DimExpr size, Scope *scope);
   bool checkSizesAgree(llvm::ArrayRef<std::pair<Tensor, const ast::Expr *>> operands, SourceRange where, Context &context);
   bool isTensorExpr(const ast::Expr *expr, Scope *scope);
   ElementType elementFor(const Context &context);
@@ -215,6 +217,7 @@ private:
   void bindLet(const ast::Bind &bind, Scope &scope);
   void factorStatement(const ast::FactorStmt *stmt, Scope &scope);
   void requireStatement(const ast::RequireStmt *stmt, Scope &scope);
+  bool checkElements(const TensorType &type, SourceRange where, Scope *scope);
   void declStatement(const ast::DeclStmt *stmt, Scope &scope);
   void shareStatement(const ast::ShareStmt *stmt, Scope &scope);
   void ifStatement(const ast::IfStmt *stmt, Scope &scope);

@@ -226,8 +226,7 @@ EvalResult Elaborator::evalPath(const ast::PathExpr *expr, Context &context) {
                                                    .expected = "a value or a layer"});
     return EvalResult::failed();
   }
-  // One message for a name unknown in many places of one declaration would be many; the collector keeps one per place.
-  reportUnknownName(name, context.scope);
+  reportUnknownValue(name, context.scope);
   return EvalResult::failed();
 }
 

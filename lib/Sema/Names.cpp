@@ -97,6 +97,48 @@ void Elaborator::reportUnknownDim(const ast::Name &name, Scope *scope) {
   withInstances(builder, scope->frame);
 }
 
+/// The first assignment to `name` inside an `if`, `repeat` or `unit` of the block; `around` is that statement.
+static const ast::Target *assignedInside(StringRef name, const ast::Block &block, const ast::Stmt *around, StringRef &word) {
+  for (const ast::Stmt *stmt : block.stmts) {
+    const ast::Target *found = nullptr;
+    if (auto *assign = llvm::dyn_cast<ast::AssignStmt>(stmt)) {
+      for (const ast::Target &target : assign->targets)
+        if (around && target.name.text == name)
+          return &target;
+    } else if (auto *branch = llvm::dyn_cast<ast::IfStmt>(stmt)) {
+      word = "if";
+      found = assignedInside(name, branch->thenBlock, stmt, word);
+      if (!found && branch->hasElse)
+        found = assignedInside(name, branch->elseBlock, stmt, word);
+    } else if (auto *unit = llvm::dyn_cast<ast::UnitStmt>(stmt)) {
+      word = "unit";
+      found = assignedInside(name, unit->body, stmt, word);
+    } else if (auto *repeat = llvm::dyn_cast<ast::RepeatStmt>(stmt)) {
+      word = "repeat";
+      found = assignedInside(name, repeat->body, stmt, word);
+    }
+    if (found)
+      return found;
+  }
+  return nullptr;
+}
+
+/// Says it once: what is called so is unknown from here to the end of the declaration.
+void Elaborator::reportUnknownValue(const ast::Name &name, Scope *scope) {
+  Scope *outermost = scope;
+  while (outermost->parent && outermost->parent->frame == scope->frame)
+    outermost = outermost->parent;
+  outermost->values[name.text] = Tensor::makeUnknown();
+  auto *declaration = llvm::dyn_cast_or_null<ast::LayerItem>(scope->frame->item.item);
+  StringRef word;
+  const ast::Target *inside = declaration ? assignedInside(name.text, declaration->body, nullptr, word) : nullptr;
+  if (!inside || inside->range.begin > name.range.begin)
+    return reportUnknownName(name, scope);
+  auto builder = diags_.report(name.range, diag::UnknownName{.name = name.text});
+  builder.label(inside->name.range, "defined inside `" + word.str() + "`, and not visible after it");
+  withInstances(builder, scope->frame);
+}
+
 void Elaborator::reportUnknownName(const ast::Name &name, Scope *scope) {
   std::vector<StringRef> candidates;
   for (Scope *at = scope; at; at = at->parent)

@@ -16,7 +16,7 @@ using namespace stg;
 using llvm::StringRef;
 
 /// More iterations than any model has layers; each costs a few dozen bytes.
-static constexpr int64_t kMaxIterations = 1'000'000;
+static constexpr int64_t kMaxUnits = 1'000'000;
 
 namespace {
 
@@ -174,10 +174,19 @@ void Elaborator::repeatStatement(const ast::RepeatStmt *stmt, Scope &scope) {
     return;
   }
   auto number = size.integer();
-  if (!number || *number < 0 || *number > kMaxIterations) {
-    withInstances(diags_.report(stmt->count->range, diag::RepeatCount{.unit = name, .count = number ? toString(*number) : size.str(),
-                                                                      .limit = kMaxIterations}),
-                  scope.frame);
+  // Repeats in repeats multiply: what counts is the program's units.
+  int64_t limit = std::max<int64_t>(0, kMaxUnits - static_cast<int64_t>(units_.numUnits()));
+  if (!number || *number < 0 || *number > limit) {
+    auto builder = diags_.report(stmt->count->range, diag::RepeatCount{.unit = name, .count = number ? toString(*number) : size.str(),
+                                                                       .limit = limit});
+    if (limit < kMaxUnits)
+      builder.note("a program has " + std::to_string(kMaxUnits) + " units at most, and this one has " +
+                   std::to_string(kMaxUnits - limit) + " already");
+    withInstances(builder, scope.frame);
+    // What the iterations would have made is unknown from here on.
+    for (auto &[at, entry] : outerTensors(scope))
+      if (lastAssignment(entry.first, stmt->body))
+        at->values[internedName(entry.first)] = Tensor::makeUnknown();
     return;
   }
 

@@ -44,19 +44,9 @@ llvm::SmallVector<Tensor, 2> Elaborator::emit(OpKind kind, llvm::ArrayRef<Tensor
     withInstances(builder, context.scope->frame);
     return unknown;
   }
-  // A tensor of more elements than 2^63 is a slip of the sizes; say so where it is made.
-  for (const TensorType &type : shape.types) {
-    DimExpr elements = program_.context->dims.constant(1);
-    for (const Dim &dim : type.dims)
-      elements = elements * dim.size;
-    if (auto value = elements.integer(); elements.overflowed() || (value && !elements.size())) {
-      auto builder = diags_.report(where, diag::SizeOutOfRange{.what = describe(type, context.scope),
-                                                               .value = value ? toString(*value) : "past 2^127"});
-      builder.note("a tensor has at most 2^63 - 1 elements");
-      withInstances(builder, context.scope->frame);
+  for (const TensorType &type : shape.types)
+    if (!checkElements(type, where, context.scope))
       return unknown;
-    }
-  }
   return units_.add(std::move(op), shape.types, names);
 }
 
@@ -320,6 +310,20 @@ void Elaborator::requireStatement(const ast::RequireStmt *stmt, Scope &scope) {
       builder.note(text);
 }
 
+/// A tensor of 2^63 elements or more is a slip of the sizes: said where it is made or declared.
+bool Elaborator::checkElements(const TensorType &type, SourceRange where, Scope *scope) {
+  DimExpr elements = program_.context->dims.constant(1);
+  for (const Dim &dim : type.dims)
+    elements = elements * dim.size;
+  auto value = elements.integer();
+  if (!elements.overflowed() && (!value || elements.size()))
+    return true;
+  auto builder = diags_.report(where, diag::SizeOutOfRange{.what = describe(type, scope), .value = value ? toString(*value) : "past 2^127"});
+  builder.note("a tensor has at most 2^63 - 1 elements");
+  withInstances(builder, scope->frame);
+  return false;
+}
+
 void Elaborator::declStatement(const ast::DeclStmt *stmt, Scope &scope) {
   Frame *frame = scope.frame;
   for (const ast::Decl &decl : stmt->decls) {
@@ -344,6 +348,10 @@ void Elaborator::declStatement(const ast::DeclStmt *stmt, Scope &scope) {
         scope.values[name] = Tensor::makeUnknown();
         continue;
       }
+      if (!checkElements(*type, decl.range, &scope)) {
+        scope.values[name] = Tensor::makeUnknown();
+        continue;
+      }
       Tensor tensor;
       tensor.type = *type;
       tensor.input = InputId(static_cast<uint32_t>(program_.inputs.size()));
@@ -357,6 +365,10 @@ void Elaborator::declStatement(const ast::DeclStmt *stmt, Scope &scope) {
           continue;
         type->dims.insert(type->dims.begin(), part);
       }
+    if (!checkElements(*type, decl.range, &scope)) {
+      scope.values[name] = Tensor::makeUnknown();
+      continue;
+    }
     bool isState = stmt->kind == ast::StmtKind::State;
     if (frame->shared) {
       auto known = frame->shared->stored.find(name.str());
@@ -576,7 +588,7 @@ void Elaborator::outputStatement(const ast::OutputStmt *stmt, Scope &scope) {
     Variable *variable = findVariable(&scope, name.text);
     auto *tensor = variable ? std::get_if<Tensor>(variable) : nullptr;
     if (!variable)
-      reportUnknownName(name, &scope);
+      reportUnknownValue(name, &scope);
     else if (!tensor || tensor->input.valid())
       diags_.report(name.range, diag::NotUsableHere{.expression = name.text, .actual = tensor ? "an input" : "no computed tensor",
                                                     .expected = "a tensor that the model computes"});
@@ -706,6 +718,10 @@ void Elaborator::assign(const ast::Target &target, EvalResult result, Scope &sco
         if (at != std::string::npos)
           rest.insert(at + operands[1].size(), "[" + dim.str() + " as T]");
         builder.help("name the keys' positions: " + dims + "T" + rest);
+        if (at != std::string::npos) {
+          uint32_t end = value->range.end - static_cast<uint32_t>(rest.size() - (at + operands[1].size() + dim.size() + 7));
+          builder.fixit(twice[1]->range, "T").fixit({value->range.file, end, end}, "[" + dim.str() + " as T]");
+        }
         builder.note("or use the fused kernel: o, lse = attend(q, k, v)");
       } else {
         builder.help("rename one of them in the expression: x[" + dim.str() + " as T]");

@@ -69,7 +69,12 @@ ValueId UnitBuilder::local(const Tensor &tensor, std::pair<const void *, std::st
   Op op;
   op.kind = OpKind::Input;
   op.fields = SlotFields{static_cast<uint32_t>(body_.inputs.size())};
-  body_.inputs.push_back({program_.context->name(name), tensor.type});
+  // `a[0].x` and `x` may be read by one body.
+  std::string slot = name;
+  auto taken = [&] { return llvm::any_of(body_.inputs, [&](const InputSlot &known) { return program_.text(known.name) == slot; }); };
+  for (unsigned count = 1; taken(); ++count)
+    slot = name + "'" + std::to_string(count);
+  body_.inputs.push_back({program_.context->name(slot), tensor.type});
   unit_.inputs.push_back(origin);
   ValueId value = add(std::move(op), tensor.type, name)[0].value;
   imports_[key] = value;
@@ -229,12 +234,13 @@ BodyId UnitBuilder::attach(std::unique_ptr<Detached> outer, llvm::StringRef name
   return BodyId(static_cast<uint32_t>(defines_.size() - 1));
 }
 
-uint32_t UnitBuilder::outputOf(uint32_t body, ValueId value) {
-  std::vector<BodyOutput> &outputs = bodies_[body].outputs;
+/// The slot of a value among the outputs of its body, made if it has none.
+static uint32_t outputOf(Body &body, ValueId value) {
+  std::vector<BodyOutput> &outputs = body.outputs;
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i].value == value)
       return static_cast<uint32_t>(i);
-  outputs.push_back({bodies_[body].value(value).name, value});
+  outputs.push_back({body.value(value).name, value});
   return static_cast<uint32_t>(outputs.size() - 1);
 }
 
@@ -268,20 +274,7 @@ static size_t fingerprint(const Body &body) {
 }
 
 void UnitBuilder::finish() {
-  // 1. Outputs: whatever some unit, or the program, reads.
-  std::vector<std::vector<InputBinding>> bindings(units_.size());
-  for (size_t i = 0; i < units_.size(); ++i)
-    for (const ValueOrigin &origin : units_[i].inputs) {
-      if (origin.input.valid())
-        bindings[i].push_back(origin.input);
-      else
-        bindings[i].push_back(UnitValue{origin.unit, outputOf(units_[origin.unit.index].body, origin.value)});
-    }
-  for (auto &[name, tensor] : outputs_)
-    program_.outputs.push_back({program_.context->name(name),
-                                UnitValue{tensor.unit, outputOf(units_[tensor.unit.index].body, tensor.value)}});
-
-  // 2. Equal bodies become one. Define blocks come behind them.
+  // 1. Equal bodies become one. What of them is read elsewhere does not tell them apart: the last iteration's is often less.
   std::vector<BodyId> bodyOf(bodies_.size());
   std::map<size_t, std::vector<BodyId>> byFingerprint;
   for (size_t i = 0; i < bodies_.size(); ++i) {
@@ -295,6 +288,23 @@ void UnitBuilder::finish() {
       program_.bodies.push_back(std::move(bodies_[i]));
     }
   }
+
+  // 2. Outputs: whatever some unit, or the program, reads.
+  auto read = [&](UnitId unit, ValueId value) {
+    return UnitValue{unit, outputOf(program_.bodies[bodyOf[units_[unit.index].body].index], value)};
+  };
+  std::vector<std::vector<InputBinding>> bindings(units_.size());
+  for (size_t i = 0; i < units_.size(); ++i)
+    for (const ValueOrigin &origin : units_[i].inputs) {
+      if (origin.input.valid())
+        bindings[i].push_back(origin.input);
+      else
+        bindings[i].push_back(read(origin.unit, origin.value));
+    }
+  for (auto &[name, tensor] : outputs_)
+    program_.outputs.push_back({program_.context->name(name), read(tensor.unit, tensor.value)});
+
+  // Define blocks come behind.
   uint32_t firstDefine = static_cast<uint32_t>(program_.bodies.size());
   for (Body &define : defines_)
     program_.bodies.push_back(std::move(define));

@@ -1,8 +1,8 @@
 //===- UnitBuilder.h - the units of a program while it is elaborated -------===//
 // Units are closed one after the other; at most one is open. A value of another unit is imported into the open one on
 // first use, so a body's inputs are exactly what it reads. Which outputs a body has is known only when all units are
-// (`first` may be read by `last`): bodies therefore stay pending until finish(), which adds outputs, merges equal
-// bodies, and writes the program.
+// (`first` may be read by `last`): bodies therefore stay pending until finish(), which merges equal bodies, adds
+// outputs, and writes the program.
 //
 // Invariant: a Tensor names (unit, value); units that share a pending body share its value ids.
 //===----------------------------------------------------------------------===//
@@ -105,7 +105,6 @@ public:
 
 private:
   static std::string unique(llvm::StringMap<unsigned> &taken, const std::string &name);
-  uint32_t outputOf(uint32_t body, ValueId value);
 
   Program &program_;
   bool open_ = false;
