@@ -34,7 +34,8 @@ void parse(benchmark::State &state, const std::string &path) {
     Diagnostics diags(sources);
     benchmark::DoNotOptimize(parseFile(file, sources, context, diags));
   }
-  state.counters["lines/s"] = benchmark::Counter(static_cast<double>(sources.numLines(file)), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["lines/s"] =
+      benchmark::Counter(static_cast<double>(sources.numLines(file)), benchmark::Counter::kIsIterationInvariantRate);
 }
 
 /// Everything from text to a typed program.
@@ -64,9 +65,11 @@ void unroll(benchmark::State &state) {
   for (auto _ : state) {
     PassStats stats;
     nodes = 0;
-    (void)unrollForward(deep.workloads[0].program, {}, [&](const TraceNode &) { ++nodes; }, stats, deep.compilation.diags());
+    (void)unrollForward(
+        deep.workloads[0].program, {}, [&](const TraceNode &) { ++nodes; }, stats, deep.compilation.diags());
   }
-  state.counters["nodes/s"] = benchmark::Counter(static_cast<double>(nodes), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["nodes/s"] =
+      benchmark::Counter(static_cast<double>(nodes), benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void unrollAndEncode(benchmark::State &state) {
@@ -75,10 +78,12 @@ void unrollAndEncode(benchmark::State &state) {
   for (auto _ : state) {
     PassStats stats;
     encoder.clear();
-    (void)unrollForward(deep.workloads[0].program, {}, [&](const TraceNode &node) { encoder.append(node); }, stats,
-                        deep.compilation.diags());
+    (void)unrollForward(
+        deep.workloads[0].program, {}, [&](const TraceNode &node) { encoder.append(node); }, stats,
+        deep.compilation.diags());
   }
-  state.counters["nodes/s"] = benchmark::Counter(static_cast<double>(encoder.nodes()), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["nodes/s"] =
+      benchmark::Counter(static_cast<double>(encoder.nodes()), benchmark::Counter::kIsIterationInvariantRate);
   state.counters["bytes/node"] = static_cast<double>(encoder.bytes().size()) / static_cast<double>(encoder.nodes());
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * static_cast<int64_t>(encoder.bytes().size()));
 }
@@ -88,8 +93,9 @@ void copySameBytes(benchmark::State &state) {
   Deep deep(state.range(0));
   NodeEncoder encoder({});
   PassStats stats;
-  (void)unrollForward(deep.workloads[0].program, {}, [&](const TraceNode &node) { encoder.append(node); }, stats,
-                      deep.compilation.diags());
+  (void)unrollForward(
+      deep.workloads[0].program, {}, [&](const TraceNode &node) { encoder.append(node); }, stats,
+      deep.compilation.diags());
   std::string target(encoder.bytes().size(), 0);
   for (auto _ : state) {
     std::memcpy(target.data(), encoder.bytes().data(), target.size());
@@ -103,10 +109,18 @@ void copySameBytes(benchmark::State &state) {
 int main(int argc, char **argv) {
   benchmark::RegisterBenchmark("parse std/attention.stg", parse, "/stdlib/std/attention.stg");
   benchmark::RegisterBenchmark("parse models/gpt3.stg", parse, "/stdlib/models/gpt3.stg");
-  benchmark::RegisterBenchmark("compile llama3_8b, layers", compile, "llama3", "llama3_8b")->Arg(32)->Arg(128)->Arg(1024)->Unit(benchmark::kMillisecond);
-  benchmark::RegisterBenchmark("compile gpt3_175b, layers", compile, "gpt3", "gpt3_175b")->Arg(96)->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark("compile llama3_8b, layers", compile, "llama3", "llama3_8b")
+      ->Arg(32)
+      ->Arg(128)
+      ->Arg(1024)
+      ->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark("compile gpt3_175b, layers", compile, "gpt3", "gpt3_175b")
+      ->Arg(96)
+      ->Unit(benchmark::kMillisecond);
   benchmark::RegisterBenchmark("unroll llama3_8b, layers", unroll)->Arg(10000)->Unit(benchmark::kMillisecond);
-  benchmark::RegisterBenchmark("unroll and encode llama3_8b, layers", unrollAndEncode)->Arg(10000)->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark("unroll and encode llama3_8b, layers", unrollAndEncode)
+      ->Arg(10000)
+      ->Unit(benchmark::kMillisecond);
   benchmark::RegisterBenchmark("copy the same bytes", copySameBytes)->Arg(10000)->Unit(benchmark::kMillisecond);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

@@ -15,7 +15,8 @@
 namespace stg {
 namespace {
 
-llvm::Error writeRanks(const TraceWriter &writer, const TraceMetadata &metadata, llvm::StringRef nodes, unsigned threads) {
+llvm::Error writeRanks(const TraceWriter &writer, const TraceMetadata &metadata, llvm::StringRef nodes,
+                       unsigned threads) {
   // Ranks in batches, in parallel; the first failure stops the rest.
   constexpr uint32_t kBatch = 64;
   std::mutex mutex;
@@ -81,7 +82,8 @@ Outcome emitPrograms(llvm::MutableArrayRef<TraceOutput> outputs, const EmitOptio
   for (TraceOutput &output : outputs) {
     encoder.clear();
     if (unrollForward(
-            *output.program, unroll, [&](const TraceNode &node) { encoder.append(node); }, stats, diags) == Outcome::Failed)
+            *output.program, unroll, [&](const TraceNode &node) { encoder.append(node); }, stats, diags) ==
+        Outcome::Failed)
       return Outcome::Failed;
     TraceMetadata metadata = metadataOf(*output.program, options.compilerVersion);
     output.summary = {.ranks = metadata.worldSize,

@@ -274,7 +274,8 @@ ExitStatus verifyTraces(const VerifyOptions &options, llvm::raw_ostream &out, Di
   std::string codes;
   for (const auto &[code, count] : findings.counts())
     codes += fmt::format("{}{} x {}", codes.empty() ? "" : ", ", code, count);
-  out << (findings.errors() == 0 && !diags.hasErrors() ? "ok with warnings: " : "failed: ") << size << "; " << codes << '\n';
+  out << (findings.errors() == 0 && !diags.hasErrors() ? "ok with warnings: " : "failed: ") << size << "; " << codes
+      << '\n';
   return diags.exitStatus();
 }
 

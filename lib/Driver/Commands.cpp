@@ -64,7 +64,8 @@ ExitStatus stg::build(const BuildOptions &options, DiagnosticFormat format) {
   if (emitPrograms(outputs, emit, stats, diags) == Outcome::Done)
     for (const TraceOutput &output : outputs)
       llvm::outs() << fmt::format("{}: {} nodes, {}, in {}\n", output.prefix, output.summary.nodesPerRank,
-                                  output.summary.ranks == 1 ? "1 rank" : fmt::format("{} ranks alike", output.summary.ranks),
+                                  output.summary.ranks == 1 ? "1 rank"
+                                                            : fmt::format("{} ranks alike", output.summary.ranks),
                                   output.folder.empty() ? emit.directory : emit.directory + "/" + output.folder);
   return finish(diags, format);
 }

@@ -59,7 +59,8 @@ std::vector<CommandLineSetting> Compilation::parseSettings() {
     CommandLineSetting setting;
     setting.text = "--set " + text;
     auto malformed = [&] {
-      diags_.report(diag::SettingMalformed{.setting = setting.text}).help("--set model.L=16, --set plan.tp=4, --set blocks[0].attn.KV=4");
+      diags_.report(diag::SettingMalformed{.setting = setting.text})
+          .help("--set model.L=16, --set plan.tp=4, --set blocks[0].attn.KV=4");
     };
     if (target.empty() || value.empty()) {
       malformed();
@@ -101,7 +102,8 @@ std::vector<CompiledWorkload> Compilation::compile(const Module &module) {
   } else {
     // A model by name is its plain forward pass.
     for (const ast::Item *item : module.ast->items)
-      if ((item->kind == ast::ItemKind::Workload || item->kind == ast::ItemKind::Model) && item->name.text == options_.workload)
+      if ((item->kind == ast::ItemKind::Workload || item->kind == ast::ItemKind::Model) &&
+          item->name.text == options_.workload)
         wanted.push_back({{&module, item}});
     if (wanted.empty()) {
       auto builder = diags_.report(diag::NoSuchWorkload{.name = options_.workload});
@@ -130,9 +132,9 @@ void Compilation::check(const Module &module) {
   // Workloads, and every model whose sizes all have defaults.
   for (const ast::Item *item : module.ast->items) {
     auto *model = llvm::dyn_cast<ast::LayerItem>(item);
-    bool complete = item->kind == ast::ItemKind::Model && llvm::all_of(model->signature.statics, [](const ast::StaticParam &param) {
-                      return param.value != nullptr;
-                    });
+    bool complete =
+        item->kind == ast::ItemKind::Model &&
+        llvm::all_of(model->signature.statics, [](const ast::StaticParam &param) { return param.value != nullptr; });
     if (complete || item->kind == ast::ItemKind::Workload)
       resolveWorkload({{&module, item}}, {}, sources_, diags_);
   }

@@ -10,8 +10,8 @@ using llvm::StringRef;
 
 using Operand = std::pair<Tensor, const ast::Expr *>;
 
-
-EvalResult Elaborator::staticArithmetic(ast::ChainOp op, const StaticValue &a, const StaticValue &b, SourceRange where) {
+EvalResult Elaborator::staticArithmetic(ast::ChainOp op, const StaticValue &a, const StaticValue &b,
+                                        SourceRange where) {
   if (a.isUnknown() || b.isUnknown())
     return EvalResult::of(StaticValue{UnknownStatic()});
   DimExpr x = a.asSize(program_.context->dims), y = b.asSize(program_.context->dims);
@@ -24,17 +24,30 @@ EvalResult Elaborator::staticArithmetic(ast::ChainOp op, const StaticValue &a, c
     }
     DimExpr result;
     switch (op) {
-    case ast::ChainOp::Add: result = x + y; break;
-    case ast::ChainOp::Sub: result = x - y; break;
-    case ast::ChainOp::Mul: result = x * y; break;
-    case ast::ChainOp::FloorDiv: result = dims.apply(DimFn::FloorDiv, {x, y}); break;
-    case ast::ChainOp::Mod: result = dims.apply(DimFn::Mod, {x, y}); break;
+    case ast::ChainOp::Add:
+      result = x + y;
+      break;
+    case ast::ChainOp::Sub:
+      result = x - y;
+      break;
+    case ast::ChainOp::Mul:
+      result = x * y;
+      break;
+    case ast::ChainOp::FloorDiv:
+      result = dims.apply(DimFn::FloorDiv, {x, y});
+      break;
+    case ast::ChainOp::Mod:
+      result = dims.apply(DimFn::Mod, {x, y});
+      break;
     case ast::ChainOp::Div: {
       result = x / y;
       auto value = result.rational();
       if (value && !value->isInteger() && !inCost_) {
-        diags_.report(where, diag::InexactDivision{.dividend = x.str(), .dividendSize = toString(*x.integer()),
-                                                   .divisor = y.str(), .divisorSize = toString(*y.integer())})
+        diags_
+            .report(where, diag::InexactDivision{.dividend = x.str(),
+                                                 .dividendSize = toString(*x.integer()),
+                                                 .divisor = y.str(),
+                                                 .divisorSize = toString(*y.integer())})
             .help("`//` rounds down; `1.0 * a / b` is a floating-point number");
         return EvalResult::failed();
       }
@@ -50,18 +63,25 @@ EvalResult Elaborator::staticArithmetic(ast::ChainOp op, const StaticValue &a, c
   auto p = a.asNumber(program_.context->dims), q = b.asNumber(program_.context->dims);
   if (p && q && (a.getIf<double>() || b.getIf<double>())) {
     switch (op) {
-    case ast::ChainOp::Add: return EvalResult::of(StaticValue{*p + *q});
-    case ast::ChainOp::Sub: return EvalResult::of(StaticValue{*p - *q});
-    case ast::ChainOp::Mul: return EvalResult::of(StaticValue{*p * *q});
-    case ast::ChainOp::Div: return EvalResult::of(StaticValue{*p / *q});
-    case ast::ChainOp::FloorDiv: return EvalResult::of(StaticValue{std::floor(*p / *q)});
-    case ast::ChainOp::Mod: return EvalResult::of(StaticValue{*p - *q * std::floor(*p / *q)});
+    case ast::ChainOp::Add:
+      return EvalResult::of(StaticValue{*p + *q});
+    case ast::ChainOp::Sub:
+      return EvalResult::of(StaticValue{*p - *q});
+    case ast::ChainOp::Mul:
+      return EvalResult::of(StaticValue{*p * *q});
+    case ast::ChainOp::Div:
+      return EvalResult::of(StaticValue{*p / *q});
+    case ast::ChainOp::FloorDiv:
+      return EvalResult::of(StaticValue{std::floor(*p / *q)});
+    case ast::ChainOp::Mod:
+      return EvalResult::of(StaticValue{*p - *q * std::floor(*p / *q)});
     }
   }
   if ((a.getIf<double>() || x) && (b.getIf<double>() || y)) // a size without a value and a number
     return EvalResult::of(StaticValue{UnknownStatic()});
   bool first = !(a.getIf<double>() || x);
-  diags_.report(where, diag::NotUsableHere{.expression = sourceText(where), .actual = (first ? a : b).kindName(),
+  diags_.report(where, diag::NotUsableHere{.expression = sourceText(where),
+                                           .actual = (first ? a : b).kindName(),
                                            .expected = "a number"});
   return EvalResult::failed();
 }
@@ -141,7 +161,8 @@ EvalResult Elaborator::evalChain(const ast::ChainExpr *expr, Context &context) {
     }
     default:
       diags_.report(term.opRange.upTo(term.value->range),
-                    diag::NotUsableHere{.expression = sourceText(where), .actual = "a tensor",
+                    diag::NotUsableHere{.expression = sourceText(where),
+                                        .actual = "a tensor",
                                         .expected = "a static number on both sides of `//` and `%`"});
       failed = true;
     }
@@ -192,17 +213,20 @@ bool Elaborator::checkSizesAgree(llvm::ArrayRef<Operand> operands, SourceRange w
         return operand.second->kind == ast::ExprKind::Path ? sourceText(operand.second->range) + text : "is " + text;
       };
       std::string name = program_.text(dim.name).str();
-      const ast::Expr *renamed = operands[k].second->kind == ast::ExprKind::Path ? operands[k].second : operands[i].second;
+      const ast::Expr *renamed =
+          operands[k].second->kind == ast::ExprKind::Path ? operands[k].second : operands[i].second;
       bool simple = renamed->kind == ast::ExprKind::Path;
       auto builder = diags_.report(operands[k].second->range,
-                                   diag::OneNameTwoSizes{.dim = name, .leftSize = shown(other->size),
+                                   diag::OneNameTwoSizes{.dim = name,
+                                                         .leftSize = shown(other->size),
                                                          .left = sourceText(operands[k].second->range),
                                                          .rightSize = shown(dim.size),
                                                          .right = sourceText(operands[i].second->range)});
       builder.label(withSize(operands[k], *other))
           .label(operands[i].second->range, withSize(operands[i], dim))
           .note("one name is one dimension. If these differ on purpose, rename one: " +
-                (simple ? sourceText(renamed->range) : "(" + sourceText(renamed->range) + ")") + "[" + name + " as " + name + "2]");
+                (simple ? sourceText(renamed->range) : "(" + sourceText(renamed->range) + ")") + "[" + name + " as " +
+                name + "2]");
       withInstances(builder, context.scope->frame);
       return false;
     }
@@ -254,8 +278,10 @@ EvalResult Elaborator::combine(MapFn fn, llvm::ArrayRef<Operand> operands, Sourc
         for (const Operand &o : operands)
           names += (names.empty() ? "" : " and ") + describeOperand(o.second, o.first.type, context.scope);
         SourceRange statement = context.target->range.upTo(where);
-        std::string fixed = sourceText({statement.file, statement.begin, where.begin}) + "sum(" + dims + ") " + sourceText(where);
-        auto builder = diags_.report(where, diag::ForgottenContraction{.dims = dims, .target = sourceText(context.target->range)});
+        std::string fixed =
+            sourceText({statement.file, statement.begin, where.begin}) + "sum(" + dims + ") " + sourceText(where);
+        auto builder =
+            diags_.report(where, diag::ForgottenContraction{.dims = dims, .target = sourceText(context.target->range)});
         builder.label(names + " share " + dims).help(fixed).fixit(where, "sum(" + dims + ") " + sourceText(where));
         withInstances(builder, context.scope->frame);
         return EvalResult::failed();
@@ -267,8 +293,8 @@ EvalResult Elaborator::combine(MapFn fn, llvm::ArrayRef<Operand> operands, Sourc
         text += (text.empty() ? "" : std::string(separator == ',' ? ", " : " ")) + program_.text(group.name).str();
       return text;
     };
-    auto builder = diags_.report(a.second->range, diag::OuterProduct{.expression = sourceText(where),
-                                                                     .result = "[" + list(all, ',') + "]"});
+    auto builder = diags_.report(
+        a.second->range, diag::OuterProduct{.expression = sourceText(where), .result = "[" + list(all, ',') + "]"});
     builder.label("has " + list(a.first.type, ' '))
         .label(b.second->range, "has " + list(b.first.type, ' ') + ": neither contains the other");
     // Suggest what to rename: the dims that only one side has.
@@ -344,7 +370,8 @@ std::optional<llvm::SmallVector<NameId, 2>> Elaborator::reducedDims(const ast::R
       std::vector<std::string> shared;
       if (!operands.empty())
         for (const DimGroup &candidate : grouped(operands[0].type, context.scope))
-          if (operands.size() > 1 && llvm::all_of(operands, [&](const Tensor &o) { return o.type.has(candidate.parts[0].name); }))
+          if (operands.size() > 1 &&
+              llvm::all_of(operands, [&](const Tensor &o) { return o.type.has(candidate.parts[0].name); }))
             shared.push_back(program_.text(candidate.name).str());
       std::string head = sourceText({expr->headRange.file, expr->headRange.begin, expr->dims.front().range.begin});
       if (!shared.empty()) {
@@ -361,8 +388,8 @@ std::optional<llvm::SmallVector<NameId, 2>> Elaborator::reducedDims(const ast::R
   return dims;
 }
 
-std::optional<Tensor> Elaborator::reduce(ReduceFn fn, const Tensor &operand, llvm::ArrayRef<NameId> dims, Context &context,
-                                         SourceRange where, StringRef name) {
+std::optional<Tensor> Elaborator::reduce(ReduceFn fn, const Tensor &operand, llvm::ArrayRef<NameId> dims,
+                                         Context &context, SourceRange where, StringRef name) {
   ReduceFields fields;
   fields.fn = fn;
   fields.reduced.assign(dims.begin(), dims.end());
@@ -382,7 +409,8 @@ EvalResult Elaborator::evalReduce(const ast::ReduceExpr *expr, Context &context)
     auto *call = llvm::dyn_cast<ast::CallExpr>(expr->operand);
     if (!call) {
       diags_.report(expr->operand->range,
-                    diag::NotUsableHere{.expression = sourceText(expr->operand->range), .actual = "no call of a layer",
+                    diag::NotUsableHere{.expression = sourceText(expr->operand->range),
+                                        .actual = "no call of a layer",
                                         .expected = "a call, whose weights then gain the dimension"});
       return EvalResult::failed();
     }
@@ -393,8 +421,9 @@ EvalResult Elaborator::evalReduce(const ast::ReduceExpr *expr, Context &context)
   DimContext &dims = program_.context->dims;
   // `sum(D) a * b * …`: a contraction of the tensors among the factors; numbers scale it.
   auto *product = llvm::dyn_cast<ast::ChainExpr>(expr->operand);
-  bool isProduct = product && !product->isSum() &&
-                   llvm::all_of(product->terms, [](const ast::ChainTerm &term) { return term.op == ast::ChainOp::Mul; });
+  bool isProduct = product && !product->isSum() && llvm::all_of(product->terms, [](const ast::ChainTerm &term) {
+                     return term.op == ast::ChainOp::Mul;
+                   });
   if (expr->op == ast::Reduction::Sum && isProduct) {
     llvm::SmallVector<Operand, 2> operands;
     StaticValue scale;
@@ -434,7 +463,8 @@ EvalResult Elaborator::evalReduce(const ast::ReduceExpr *expr, Context &context)
       ContractFields fields;
       fields.reduced.assign(reduced->begin(), reduced->end());
       fields.element = elementFor(inner);
-      result = emit(OpKind::Contract, tensors, std::move(fields), inner, expr->range, {valueName(inner, "contract")})[0];
+      result =
+          emit(OpKind::Contract, tensors, std::move(fields), inner, expr->range, {valueName(inner, "contract")})[0];
     } else if (operands.size() == 1) {
       result = reduce(ReduceFn::Sum, tensors[0], *reduced, inner, expr->range, "sum");
     }
@@ -454,9 +484,7 @@ EvalResult Elaborator::evalReduce(const ast::ReduceExpr *expr, Context &context)
   auto reduced = reducedDims(expr, {*operand}, {expr->operand}, context);
   if (!reduced)
     return EvalResult::failed();
-  auto wrap = [](std::optional<Tensor> tensor) {
-    return tensor ? EvalResult::of(*tensor) : EvalResult::failed();
-  };
+  auto wrap = [](std::optional<Tensor> tensor) { return tensor ? EvalResult::of(*tensor) : EvalResult::failed(); };
   switch (expr->op) {
   case ast::Reduction::Sum:
     return wrap(reduce(ReduceFn::Sum, *operand, *reduced, context, expr->range, "sum"));
@@ -552,7 +580,8 @@ EvalResult Elaborator::evalBinary(const ast::BinaryExpr *expr, Context &context)
   switch (expr->op) {
   case ast::BinaryOp::Eq:
   case ast::BinaryOp::Ne: {
-    if ((a.value.asSize(program_.context->dims) || a.value.getIf<double>()) && (b.value.asSize(program_.context->dims) || b.value.getIf<double>())) {
+    if ((a.value.asSize(program_.context->dims) || a.value.getIf<double>()) &&
+        (b.value.asSize(program_.context->dims) || b.value.getIf<double>())) {
       auto order = compare(a.value, b.value, program_.context->dims);
       if (!order)
         return unknown();
@@ -572,7 +601,9 @@ EvalResult Elaborator::evalBinary(const ast::BinaryExpr *expr, Context &context)
     return boolean(false);
   }
   default: {
-    auto isNumber = [&](const StaticValue &value) { return value.asSize(program_.context->dims) || value.getIf<double>(); };
+    auto isNumber = [&](const StaticValue &value) {
+      return value.asSize(program_.context->dims) || value.getIf<double>();
+    };
     if (!isNumber(a.value))
       return wrong(a, expr->lhs, "a number");
     if (!isNumber(b.value))
@@ -581,10 +612,14 @@ EvalResult Elaborator::evalBinary(const ast::BinaryExpr *expr, Context &context)
     if (!order)
       return unknown();
     switch (expr->op) {
-    case ast::BinaryOp::Lt: return boolean(*order < 0);
-    case ast::BinaryOp::Le: return boolean(*order <= 0);
-    case ast::BinaryOp::Gt: return boolean(*order > 0);
-    default: return boolean(*order >= 0);
+    case ast::BinaryOp::Lt:
+      return boolean(*order < 0);
+    case ast::BinaryOp::Le:
+      return boolean(*order <= 0);
+    case ast::BinaryOp::Gt:
+      return boolean(*order > 0);
+    default:
+      return boolean(*order >= 0);
     }
   }
   }

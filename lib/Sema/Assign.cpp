@@ -1,6 +1,6 @@
 //===- Assign.cpp - definitions ------------------------------------------------------===//
-// `y[B, S, F]: f32 = e`: the written type is checked against the value, or believed where a declaration is checked and the
-// value is unknown; then the name is bound, in the scope that has it already or here.
+// `y[B, S, F]: f32 = e`: the written type is checked against the value, or believed where a declaration is checked and
+// the value is unknown; then the name is bound, in the scope that has it already or here.
 //===----------------------------------------------------------------------===//
 #include "Elaborator.h"
 #include "llvm/ADT/STLExtras.h"
@@ -46,27 +46,34 @@ void Elaborator::assignStatement(const ast::AssignStmt *stmt, Scope &scope) {
   }
   size_t count = result.isTensors() ? result.tensors.size() : 1;
   if (count != stmt->targets.size()) {
-    auto builder = diags_.report(stmt->value->range, diag::ResultCount{.expression = sourceText(stmt->value->range), .count = count,
+    auto builder = diags_.report(stmt->value->range, diag::ResultCount{.expression = sourceText(stmt->value->range),
+                                                                       .count = count,
                                                                        .wanted = stmt->targets.size()});
     withInstances(builder, scope.frame);
     result = EvalResult::failed();
   }
   for (size_t i = 0; i < stmt->targets.size(); ++i)
-    assign(stmt->targets[i], result.isFailed() ? result : EvalResult::of(result.tensors[i]), scope, context, stmt->value);
+    assign(stmt->targets[i], result.isFailed() ? result : EvalResult::of(result.tensors[i]), scope, context,
+           stmt->value);
 }
 
-void Elaborator::assign(const ast::Target &target, EvalResult result, Scope &scope, Context &context, const ast::Expr *value) {
+void Elaborator::assign(const ast::Target &target, EvalResult result, Scope &scope, Context &context,
+                        const ast::Expr *value) {
   StringRef name = target.name.text;
   context.name = name.str();
   context.inner = false;
   Tensor tensor = Tensor::makeUnknown();
   if (result.isTensors() && result.tensors.size() > 1) {
-    diags_.report(value->range, diag::ResultCount{.expression = sourceText(value->range), .count = result.tensors.size(), .wanted = 1})
+    diags_
+        .report(value->range,
+                diag::ResultCount{.expression = sourceText(value->range), .count = result.tensors.size(), .wanted = 1})
         .help(name.str() + ", ... = " + sourceText(value->range));
   } else if (!result.isFailed()) {
-    if (result.isStatic() && !result.value.isUnknown() && !result.value.getIf<double>() && !result.value.getIf<DimExpr>()) {
+    if (result.isStatic() && !result.value.isUnknown() && !result.value.getIf<double>() &&
+        !result.value.getIf<DimExpr>()) {
       auto builder = diags_.report(value->range, diag::NotUsableHere{.expression = sourceText(value->range),
-                                                                     .actual = result.value.kindName(), .expected = "a tensor"});
+                                                                     .actual = result.value.kindName(),
+                                                                     .expected = "a tensor"});
       builder.help("a static value is named by `let`: let " + name.str() + " = " + sourceText(value->range));
       withInstances(builder, scope.frame);
     } else if (auto known = tensorOf(std::move(result), value, context)) {
@@ -123,8 +130,8 @@ void Elaborator::assign(const ast::Target &target, EvalResult result, Scope &sco
             if (term.value->kind == ast::ExprKind::Path)
               operands.push_back(sourceText(term.value->range));
       if (operands.size() == 2) {
-        builder.note("`" + operands[0] + "` and `" + operands[1] + "` both have " + dim.str() + ", so `" + operands[0] + " * " + operands[1] +
-                     "` pairs position i with position i only");
+        builder.note("`" + operands[0] + "` and `" + operands[1] + "` both have " + dim.str() + ", so `" + operands[0] +
+                     " * " + operands[1] + "` pairs position i with position i only");
         std::string dims = sourceText({target.range.file, target.range.begin, twice[1]->range.begin});
         std::string rest = sourceText({target.range.file, twice[1]->range.end, value->range.end});
         size_t at = rest.rfind(operands[1]);
@@ -132,7 +139,8 @@ void Elaborator::assign(const ast::Target &target, EvalResult result, Scope &sco
           rest.insert(at + operands[1].size(), "[" + dim.str() + " as T]");
         builder.help("name the keys' positions: " + dims + "T" + rest);
         if (at != std::string::npos) {
-          uint32_t end = value->range.end - static_cast<uint32_t>(rest.size() - (at + operands[1].size() + dim.size() + 7));
+          uint32_t end =
+              value->range.end - static_cast<uint32_t>(rest.size() - (at + operands[1].size() + dim.size() + 7));
           builder.fixit(twice[1]->range, "T").fixit({value->range.file, end, end}, "[" + dim.str() + " as T]");
         }
         builder.note("or use the fused kernel: o, lse = attend(q, k, v)");
@@ -163,7 +171,8 @@ void Elaborator::assign(const ast::Target &target, EvalResult result, Scope &sco
             extra.push_back(program_.text(own.name).str());
       if (!extra.empty()) {
         std::string dims = llvm::join(extra, ", ");
-        auto builder = diags_.report(value->range, diag::ForgottenContraction{.dims = dims, .target = sourceText(target.range)});
+        auto builder =
+            diags_.report(value->range, diag::ForgottenContraction{.dims = dims, .target = sourceText(target.range)});
         builder.label("is " + describe(tensor.type, &scope));
         auto *chain = llvm::dyn_cast<ast::ChainExpr>(value);
         std::string fixed = chain && chain->isSum() ? "sum(" + dims + ") (" + sourceText(value->range) + ")"
@@ -198,7 +207,8 @@ void Elaborator::assign(const ast::Target &target, EvalResult result, Scope &sco
   if (!target.dtype.empty() && !tensor.unknown) {
     auto element = elementOf(target.dtype);
     if (element && tensor.type.element != *element)
-      tensor = emit(OpKind::Map, {tensor}, MapFields{MapFn::Cast, *element}, context, target.range.upTo(value->range), {valueName(context)})[0];
+      tensor = emit(OpKind::Map, {tensor}, MapFields{MapFn::Cast, *element}, context, target.range.upTo(value->range),
+                    {valueName(context)})[0];
   }
   // Where the name lives: an outer scope of this declaration that has it, else here.
   Scope *where = nullptr;
@@ -210,12 +220,14 @@ void Elaborator::assign(const ast::Target &target, EvalResult result, Scope &sco
       where = at;
     }
   }
-  if (!tensor.unknown && units_.isOpen() && tensor.unit == units_.current() && units_.madeSince(tensor.value, context.firstOp))
+  if (!tensor.unknown && units_.isOpen() && tensor.unit == units_.current() &&
+      units_.madeSince(tensor.value, context.firstOp))
     units_.rename(tensor.value, valueName(context));
   if (variable && std::holds_alternative<Stored>(*variable)) {
     Stored &stored = std::get<Stored>(*variable);
     if (!stored.isState) {
-      diags_.report(target.name.range, diag::WeightAssigned{.weight = name}).note("weights change in the optimizer step only");
+      diags_.report(target.name.range, diag::WeightAssigned{.weight = name})
+          .note("weights change in the optimizer step only");
       return;
     }
     if (tensor.unknown || abstract_)
@@ -225,10 +237,13 @@ void Elaborator::assign(const ast::Target &target, EvalResult result, Scope &sco
     emit(OpKind::Update, {tensor}, SlotFields{slot}, context, target.range.upTo(value->range), {});
     return;
   }
-  if (variable && (std::holds_alternative<StaticValue>(*variable) || std::holds_alternative<std::shared_ptr<RepeatIterations>>(*variable)) &&
+  if (variable &&
+      (std::holds_alternative<StaticValue>(*variable) ||
+       std::holds_alternative<std::shared_ptr<RepeatIterations>>(*variable)) &&
       !(std::holds_alternative<StaticValue>(*variable) &&
         (std::get<StaticValue>(*variable).isUnknown() || std::get<StaticValue>(*variable).isNone()))) {
-    diags_.report(target.name.range, diag::NameTwice{.name = name}).note("`" + name.str() + "` names something else here; take another name");
+    diags_.report(target.name.range, diag::NameTwice{.name = name})
+        .note("`" + name.str() + "` names something else here; take another name");
     return;
   }
   if (variable)

@@ -1,7 +1,7 @@
 //===- BindDims.cpp - tensors to the dims of a signature ---------------------------===//
 // Uppercase dims of a parameter match by name, wherever they stand; what remains is matched in order: lowercase
-// variables take one dimension each (a factored one counts as one), `...` what is left over. Parameters without composite
-// dims are bound first, because `(g, r)` against an unfactored dim asks what g is.
+// variables take one dimension each (a factored one counts as one), `...` what is left over. Parameters without
+// composite dims are bound first, because `(g, r)` against an unfactored dim asks what g is.
 //===----------------------------------------------------------------------===//
 #include "Elaborator.h"
 #include "llvm/ADT/STLExtras.h"
@@ -15,8 +15,7 @@ bool Elaborator::bindVariable(StringRef name, const DimGroup &group, Scope &inne
   if (inserted)
     return true;
   const DimGroup &known = it->second;
-  return known.parts.size() == group.parts.size() &&
-         llvm::all_of(llvm::zip(known.parts, group.parts), [](auto pair) {
+  return known.parts.size() == group.parts.size() && llvm::all_of(llvm::zip(known.parts, group.parts), [](auto pair) {
            auto &[a, b] = pair;
            return a.name == b.name && sameSize(a.size, b.size) != false;
          });
@@ -95,7 +94,9 @@ bool Elaborator::bindDims(const ast::TensorParam &param, const Tensor &tensor, S
     std::string expected = param.name.text.str() + sourceText(param.dims.range);
     SourceRange where = arg ? arg->value->range : frame.call;
     std::string given = sourceText(where);
-    auto builder = diags_.report(where, diag::WrongTensor{.layer = callee, .expected = expected, .given = given,
+    auto builder = diags_.report(where, diag::WrongTensor{.layer = callee,
+                                                          .expected = expected,
+                                                          .given = given,
                                                           .actual = describe(tensor.type, outer.scope)});
     builder.note("dimensions match by name, not position: " + why);
     std::vector<std::string> renames;
@@ -126,8 +127,10 @@ bool Elaborator::bindDims(const ast::TensorParam &param, const Tensor &tensor, S
       return value ? std::to_string(*value) : size.str();
     };
     SourceRange where = arg ? arg->value->range : frame.call;
-    auto builder = diags_.report(where, diag::OneNameTwoSizes{.dim = program_.text(group.name), .leftSize = shown(known),
-                                                              .left = callee, .rightSize = shown(group),
+    auto builder = diags_.report(where, diag::OneNameTwoSizes{.dim = program_.text(group.name),
+                                                              .leftSize = shown(known),
+                                                              .left = callee,
+                                                              .rightSize = shown(group),
                                                               .right = sourceText(where)});
     builder.note("one name is one dimension. If these differ on purpose, rename one");
     withInstances(builder, outer.scope->frame);
@@ -163,7 +166,8 @@ bool Elaborator::bindDims(const ast::TensorParam &param, const Tensor &tensor, S
         if (wanted.ellipsis || wanted.composite || program_.text(groups[i].name) == wanted.parts[0].name.text ||
             !llvm::isUpper(wanted.parts[0].name.text.front()))
           continue;
-        why += (why.empty() ? "" : ", ") + program_.text(groups[i].name).str() + " is not " + wanted.parts[0].name.text.str();
+        why += (why.empty() ? "" : ", ") + program_.text(groups[i].name).str() + " is not " +
+               wanted.parts[0].name.text.str();
       }
       return wrongTensor(why.empty() ? "there is no " + name.str() : why);
     }
@@ -248,7 +252,8 @@ bool Elaborator::bindDims(const ast::TensorParam &param, const Tensor &tensor, S
     const DimGroup &group = rest[next++];
     bool whole = llvm::any_of(dim.parts, [&](const ast::DimPart &part) {
       auto known = inner.dims.find(part.name.text);
-      return known != inner.dims.end() && known->second.name == group.name && known->second.parts.size() == group.parts.size();
+      return known != inner.dims.end() && known->second.name == group.name &&
+             known->second.parts.size() == group.parts.size();
     });
     if (group.parts.size() == dim.parts.size() && !whole) {
       for (auto [part, one] : llvm::zip(dim.parts, group.parts))
@@ -271,8 +276,8 @@ bool Elaborator::bindDims(const ast::TensorParam &param, const Tensor &tensor, S
       } else {
         auto known = inner.dims.find(variable);
         if (known != inner.dims.end() && !known->second.parts.empty())
-          return wrongTensor("(" + llvm::join(llvm::map_range(dim.parts, [](auto &p) { return p.name.text; }), ", ") + ") is " +
-                             program_.text(group.name).str() + " alone here, but " + variable.str() + " is " +
+          return wrongTensor("(" + llvm::join(llvm::map_range(dim.parts, [](auto &p) { return p.name.text; }), ", ") +
+                             ") is " + program_.text(group.name).str() + " alone here, but " + variable.str() + " is " +
                              program_.text(known->second.name).str());
         inner.dims.insert({variable, {program_.context->name(variable), {}}});
       }
@@ -287,8 +292,8 @@ bool Elaborator::bindDims(const ast::TensorParam &param, const Tensor &tensor, S
 }
 
 bool Elaborator::bindTensors(const ast::Signature &signature, StringRef callee, llvm::ArrayRef<EvalResult> tensors,
-                             llvm::ArrayRef<const ast::Arg *> tensorArgs, Scope &inner, Context &outer, SourceRange call,
-                             Frame &frame, Matches *matches) {
+                             llvm::ArrayRef<const ast::Arg *> tensorArgs, Scope &inner, Context &outer,
+                             SourceRange call, Frame &frame, Matches *matches) {
   size_t count = signature.tensors.size();
   std::vector<int> given(count, -1);
   size_t next = 0;
@@ -311,8 +316,10 @@ bool Elaborator::bindTensors(const ast::Signature &signature, StringRef callee, 
   }
   for (size_t slot = 0; slot < count; ++slot)
     if (given[slot] < 0 && !signature.tensors[slot].optional) {
-      auto builder = diags_.report(call, diag::MissingTensor{.callee = callee, .parameter = signature.tensors[slot].name.text.str() +
-                                                                                          sourceText(signature.tensors[slot].dims.range)});
+      auto builder =
+          diags_.report(call, diag::MissingTensor{.callee = callee,
+                                                  .parameter = signature.tensors[slot].name.text.str() +
+                                                               sourceText(signature.tensors[slot].dims.range)});
       withInstances(builder, outer.scope->frame);
       ok = false;
     }
@@ -333,7 +340,10 @@ bool Elaborator::bindTensors(const ast::Signature &signature, StringRef callee, 
       const ast::Arg *arg = given[slot] < 0 ? nullptr : tensorArgs[static_cast<size_t>(given[slot])];
       if (!value || value->isStatic()) {
         if (!param.optional) {
-          diags_.report(arg->range, diag::MissingTensor{.callee = callee, .parameter = param.name.text.str() + sourceText(param.dims.range)})
+          diags_
+              .report(arg->range,
+                      diag::MissingTensor{.callee = callee,
+                                          .parameter = param.name.text.str() + sourceText(param.dims.range)})
               .note("`none` stands for an optional tensor only");
           ok = false;
         }
@@ -348,7 +358,8 @@ bool Elaborator::bindTensors(const ast::Signature &signature, StringRef callee, 
           Op op;
           op.kind = OpKind::Input;
           op.fields = SlotFields{0};
-          inner.values[param.name.text] = units_.add(std::move(op), unknownType(param.dims, param.dtype, inner), std::string("declared"))[0];
+          inner.values[param.name.text] =
+              units_.add(std::move(op), unknownType(param.dims, param.dtype, inner), std::string("declared"))[0];
         }
         continue;
       }

@@ -13,12 +13,14 @@ EvalResult Elaborator::maskOf(Builtin builtin, llvm::ArrayRef<StaticValue> argum
   DimContext &dims = program_.context->dims;
   auto fail = [&](const StaticValue &value, StringRef expected) {
     if (!value.isUnknown())
-      diags_.report(where, diag::NotUsableHere{.expression = sourceText(where), .actual = value.kindName(), .expected = expected});
+      diags_.report(where, diag::NotUsableHere{
+                               .expression = sourceText(where), .actual = value.kindName(), .expected = expected});
     return value.isUnknown() ? EvalResult::of(StaticValue{UnknownStatic()}) : EvalResult::failed();
   };
   size_t wanted = builtin == Builtin::Full || builtin == Builtin::Causal ? 0 : builtin == Builtin::Requests ? 2 : 1;
   if (arguments.size() != wanted) {
-    diags_.report(where, diag::BuiltinArguments{.function = info(builtin).spelling, .signature = info(builtin).signature});
+    diags_.report(where,
+                  diag::BuiltinArguments{.function = info(builtin).spelling, .signature = info(builtin).signature});
     return EvalResult::failed();
   }
   if (builtin == Builtin::Documents || builtin == Builtin::Requests) {
@@ -36,7 +38,9 @@ EvalResult Elaborator::maskOf(Builtin builtin, llvm::ArrayRef<StaticValue> argum
       }
     }
     if (lists.size() == 2 && lists[0].size() != lists[1].size()) {
-      diags_.report(where, diag::BuiltinArguments{.function = info(builtin).spelling, .signature = info(builtin).signature})
+      diags_
+          .report(where,
+                  diag::BuiltinArguments{.function = info(builtin).spelling, .signature = info(builtin).signature})
           .note("the two lists are equally long: a request each");
       return EvalResult::failed();
     }
@@ -115,7 +119,8 @@ EvalResult Elaborator::callMapFn(MapFn fn, const ast::CallExpr *expr, Context &c
       if (values[i].value.asSize(dims))
         return EvalResult::of(StaticValue{UnknownStatic()});
       diags_.report(expr->args[i].range, diag::NotUsableHere{.expression = sourceText(expr->args[i].range),
-                                                             .actual = values[i].value.kindName(), .expected = "a number"});
+                                                             .actual = values[i].value.kindName(),
+                                                             .expected = "a number"});
       return EvalResult::failed();
     }
     numbers.push_back(*number);
@@ -123,25 +128,37 @@ EvalResult Elaborator::callMapFn(MapFn fn, const ast::CallExpr *expr, Context &c
   double a = numbers[0];
   auto of = [](double value) { return EvalResult::of(StaticValue{value}); };
   switch (fn) {
-  case MapFn::Minimum: return of(*std::min_element(numbers.begin(), numbers.end()));
-  case MapFn::Maximum: return of(*std::max_element(numbers.begin(), numbers.end()));
-  case MapFn::Exp: return of(std::exp(a));
-  case MapFn::Log: return of(std::log(a));
-  case MapFn::Sqrt: return of(std::sqrt(a));
-  case MapFn::Rsqrt: return of(1 / std::sqrt(a));
-  case MapFn::Square: return of(a * a);
-  case MapFn::Tanh: return of(std::tanh(a));
-  case MapFn::Sin: return of(std::sin(a));
-  case MapFn::Cos: return of(std::cos(a));
+  case MapFn::Minimum:
+    return of(*std::min_element(numbers.begin(), numbers.end()));
+  case MapFn::Maximum:
+    return of(*std::max_element(numbers.begin(), numbers.end()));
+  case MapFn::Exp:
+    return of(std::exp(a));
+  case MapFn::Log:
+    return of(std::log(a));
+  case MapFn::Sqrt:
+    return of(std::sqrt(a));
+  case MapFn::Rsqrt:
+    return of(1 / std::sqrt(a));
+  case MapFn::Square:
+    return of(a * a);
+  case MapFn::Tanh:
+    return of(std::tanh(a));
+  case MapFn::Sin:
+    return of(std::sin(a));
+  case MapFn::Cos:
+    return of(std::cos(a));
   default:
-    diags_.report(expr->range, diag::NotUsableHere{.expression = sourceText(expr->args[0].range), .actual = "a number",
+    diags_.report(expr->range, diag::NotUsableHere{.expression = sourceText(expr->args[0].range),
+                                                   .actual = "a number",
                                                    .expected = "a tensor"});
     return EvalResult::failed();
   }
 }
 
 /// What is read of a table is an activation, whatever the table is stored as.
-EvalResult Elaborator::gatherRows(const Tensor &data, const Tensor &index, NameId dim, const ast::CallExpr *expr, Context &context) {
+EvalResult Elaborator::gatherRows(const Tensor &data, const Tensor &index, NameId dim, const ast::CallExpr *expr,
+                                  Context &context) {
   bool convert = isFloat(data.type.element) && data.type.element != elementFor(context);
   Context below = context.below();
   Context &at = convert ? below : context;
@@ -196,7 +213,8 @@ static std::optional<std::vector<size_t>> concatDims(llvm::ArrayRef<Tensor> tens
   };
   // Several operands without the name are few in practice; more would take long to tell apart.
   constexpr size_t kMaxOperands = 6;
-  size_t open = static_cast<size_t>(llvm::count_if(tensors, [&](const Tensor &tensor) { return !tensor.type.has(dim); }));
+  size_t open =
+      static_cast<size_t>(llvm::count_if(tensors, [&](const Tensor &tensor) { return !tensor.type.has(dim); }));
   if (open > kMaxOperands || llvm::any_of(tensors, [](const Tensor &tensor) { return tensor.type.dims.empty(); }))
     return std::nullopt;
   search(search, 0);
@@ -204,7 +222,8 @@ static std::optional<std::vector<size_t>> concatDims(llvm::ArrayRef<Tensor> tens
     return found[0];
   // Among several, all last dims.
   for (const std::vector<size_t> &one : found)
-    if (llvm::all_of(llvm::enumerate(one), [&](auto pair) { return pair.value() + 1 == tensors[pair.index()].type.dims.size(); }))
+    if (llvm::all_of(llvm::enumerate(one),
+                     [&](auto pair) { return pair.value() + 1 == tensors[pair.index()].type.dims.size(); }))
       return one;
   return std::nullopt;
 }
@@ -215,7 +234,8 @@ EvalResult Elaborator::callBuiltin(Builtin builtin, const ast::CallExpr *expr, C
   StringRef name = info(builtin).spelling;
   Context below = context.below();
   auto wrongArguments = [&] {
-    auto builder = diags_.report(expr->range, diag::BuiltinArguments{.function = name, .signature = info(builtin).signature});
+    auto builder =
+        diags_.report(expr->range, diag::BuiltinArguments{.function = name, .signature = info(builtin).signature});
     builder.note(info(builtin).meaning.str());
     withInstances(builder, context.scope->frame);
     return EvalResult::failed();
@@ -228,7 +248,8 @@ EvalResult Elaborator::callBuiltin(Builtin builtin, const ast::CallExpr *expr, C
     std::optional<TensorType> type;
     if (auto *path = llvm::dyn_cast<ast::PathExpr>(expr->args[0].value); path && path->parts.size() == 1) {
       StringRef tensor = path->parts[0].text;
-      if (auto output = context.scope->frame->outputTypes.find(tensor); output != context.scope->frame->outputTypes.end())
+      if (auto output = context.scope->frame->outputTypes.find(tensor);
+          output != context.scope->frame->outputTypes.end())
         type = output->second;
       else if (Variable *variable = findVariable(context.scope, tensor)) {
         if (auto *value = std::get_if<Tensor>(variable)) {
@@ -251,8 +272,9 @@ EvalResult Elaborator::callBuiltin(Builtin builtin, const ast::CallExpr *expr, C
       type = tensor->type;
     }
     if (builtin == Builtin::Width)
-      return EvalResult::of(StaticValue{dims.constant(Rational{bitWidth(type->element) % 8 ? 1 : bitWidth(type->element) / 8,
-                                                                bitWidth(type->element) % 8 ? 8 / bitWidth(type->element) : 1})});
+      return EvalResult::of(
+          StaticValue{dims.constant(Rational{bitWidth(type->element) % 8 ? 1 : bitWidth(type->element) / 8,
+                                             bitWidth(type->element) % 8 ? 8 / bitWidth(type->element) : 1})});
     DimExpr size = dims.constant(1);
     for (const Dim &dim : type->dims)
       size = size * dim.size;
@@ -296,10 +318,16 @@ EvalResult Elaborator::callBuiltin(Builtin builtin, const ast::CallExpr *expr, C
     return list;
   };
   switch (builtin) {
-  case Builtin::Full: case Builtin::Causal: case Builtin::Window: case Builtin::Chunk: case Builtin::Prefix:
-  case Builtin::Documents: case Builtin::Requests:
+  case Builtin::Full:
+  case Builtin::Causal:
+  case Builtin::Window:
+  case Builtin::Chunk:
+  case Builtin::Prefix:
+  case Builtin::Documents:
+  case Builtin::Requests:
     return tensorCount ? wrongArguments() : maskOf(builtin, statics(), expr->range);
-  case Builtin::Ceil: case Builtin::Floor: {
+  case Builtin::Ceil:
+  case Builtin::Floor: {
     if (tensorCount || values.size() != 1)
       return wrongArguments();
     if (values[0].value.isUnknown())
@@ -341,9 +369,10 @@ EvalResult Elaborator::callBuiltin(Builtin builtin, const ast::CallExpr *expr, C
         return EvalResult::failed();
       unknown |= tensor->unknown;
       tensors.push_back(*tensor);
-    } else if (!args.empty() || (exprs[i] && llvm::any_of(expr->args, [&](const ast::Arg &arg) {
-                                   return arg.value == exprs[i] && arg.afterSemicolon;
-                                 })) ||
+    } else if (!args.empty() ||
+               (exprs[i] &&
+                llvm::any_of(expr->args,
+                             [&](const ast::Arg &arg) { return arg.value == exprs[i] && arg.afterSemicolon; })) ||
                !exprs[i]) {
       unknown |= values[i].value.isUnknown();
       args.push_back(values[i].value);
@@ -363,7 +392,8 @@ EvalResult Elaborator::callBuiltin(Builtin builtin, const ast::CallExpr *expr, C
   if (unknown)
     return EvalResult::of(Tensor::makeUnknown());
   auto one = [&](OpKind kind, llvm::ArrayRef<Tensor> operands, OpFields fields) {
-    return EvalResult::of(emit(kind, operands, std::move(fields), context, expr->range, {valueName(context, mnemonic(kind))})[0]);
+    return EvalResult::of(
+        emit(kind, operands, std::move(fields), context, expr->range, {valueName(context, mnemonic(kind))})[0]);
   };
   auto dimArg = [&](size_t i) -> const DimGroup * { return i < args.size() ? args[i].getIf<DimGroup>() : nullptr; };
   // A dim of a tensor, which must have it.
@@ -408,7 +438,8 @@ EvalResult Elaborator::callBuiltin(Builtin builtin, const ast::CallExpr *expr, C
       std::string size = declared ? declared.str() : "unknown";
       auto builder = diags_.report(expr->range, diag::ConcatDims{.dim = program_.text(dim), .size = size});
       builder.note(described);
-      builder.note("each operand has " + program_.text(dim).str() + ", or one dim that the others lack; their sizes add up to it");
+      builder.note("each operand has " + program_.text(dim).str() +
+                   ", or one dim that the others lack; their sizes add up to it");
       withInstances(builder, context.scope->frame);
       return EvalResult::failed();
     }
@@ -463,7 +494,9 @@ EvalResult Elaborator::callBuiltin(Builtin builtin, const ast::CallExpr *expr, C
       return EvalResult::failed();
     return gatherRows(tensors[0], tensors[1], group->parts[0].name, expr, context);
   }
-  case Builtin::Scatter: case Builtin::ScatterAdd: case Builtin::OneHot: {
+  case Builtin::Scatter:
+  case Builtin::ScatterAdd:
+  case Builtin::OneHot: {
     const DimGroup *group = dimArg(0);
     if (tensors.size() != 2 || !group || group->parts.size() != 1 || !group->parts[0].size ||
         args.size() > (builtin == Builtin::OneHot ? 1u : 2u))

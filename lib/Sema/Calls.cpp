@@ -74,9 +74,18 @@ bool Elaborator::isTensorExpr(const ast::Expr *expr, Scope *scope) {
       if (auto builtin = builtinFrom(call->callee[0].text);
           builtin && !findVariable(scope, call->callee[0].text) && !scope->frame->item.module->find(call->callee)) {
         switch (*builtin) {
-        case Builtin::Ceil: case Builtin::Floor: case Builtin::Pairs: case Builtin::Size: case Builtin::Width:
-        case Builtin::Full: case Builtin::Causal: case Builtin::Window: case Builtin::Chunk: case Builtin::Prefix:
-        case Builtin::Documents: case Builtin::Requests:
+        case Builtin::Ceil:
+        case Builtin::Floor:
+        case Builtin::Pairs:
+        case Builtin::Size:
+        case Builtin::Width:
+        case Builtin::Full:
+        case Builtin::Causal:
+        case Builtin::Window:
+        case Builtin::Chunk:
+        case Builtin::Prefix:
+        case Builtin::Documents:
+        case Builtin::Requests:
           return false;
         case Builtin::Iota:
           return true;
@@ -85,7 +94,8 @@ bool Elaborator::isTensorExpr(const ast::Expr *expr, Scope *scope) {
         }
       }
     }
-    return llvm::any_of(call->args, [&](const ast::Arg &arg) { return !arg.afterSemicolon && isTensorExpr(arg.value, scope); });
+    return llvm::any_of(call->args,
+                        [&](const ast::Arg &arg) { return !arg.afterSemicolon && isTensorExpr(arg.value, scope); });
   }
   case ast::ExprKind::Reduce: {
     auto *reduce = cast<ast::ReduceExpr>(expr);
@@ -126,8 +136,10 @@ std::optional<StaticArgument> Elaborator::evalStaticArg(const ast::Arg &arg, Con
     return std::nullopt;
   if (value.isTensors()) {
     if (!value.tensors[0].unknown)
-      withInstances(diags_.report(arg.range, diag::NotUsableHere{.expression = sourceText(arg.value->range),
-                                                                 .actual = "a tensor", .expected = "a static argument"})
+      withInstances(diags_
+                        .report(arg.range, diag::NotUsableHere{.expression = sourceText(arg.value->range),
+                                                               .actual = "a tensor",
+                                                               .expected = "a static argument"})
                         .note("tensors stand before the `;`, static arguments after it"),
                     context.scope->frame);
     return std::nullopt;
@@ -155,8 +167,9 @@ EvalResult Elaborator::evalCall(const ast::CallExpr *expr, Context &context, llv
     SourceRange where = expr->callee.front().range.upTo(expr->callee.back().range);
     if (variable || scope->frame->item.module->find(expr->callee)) {
       std::string actual = value ? value->kindName() : variable ? "a tensor" : "a declaration of another kind";
-      auto builder = diags_.report(where, diag::NotUsableHere{.expression = sourceText(where), .actual = actual,
-                                                              .expected = "a layer or an op"});
+      auto builder = diags_.report(
+          where,
+          diag::NotUsableHere{.expression = sourceText(where), .actual = actual, .expected = "a layer or an op"});
       if (value && value->isNone())
         builder.note("it is `none` here; ask `" + sourceText(where) + " != none` first");
       withInstances(builder, scope->frame);
@@ -174,16 +187,16 @@ EvalResult Elaborator::evalCall(const ast::CallExpr *expr, Context &context, llv
   const ast::Signature &signature = signatureOf(callee->item.item);
   llvm::SmallVector<const ast::Arg *, 4> tensorArgs, staticArgs;
   auto namesTensor = [&](const ast::Arg &arg) {
-    return llvm::any_of(signature.tensors, [&](const ast::TensorParam &param) { return param.name.text == arg.name.text; });
+    return llvm::any_of(signature.tensors,
+                        [&](const ast::TensorParam &param) { return param.name.text == arg.name.text; });
   };
   bool anyTensor = expr->hasSemicolon || llvm::any_of(expr->args, [&](const ast::Arg &arg) {
                      return isTensorExpr(arg.value, scope) || (!arg.name.empty() && namesTensor(arg));
                    });
   for (const ast::Arg &arg : expr->args) {
-    bool tensor = !arg.afterSemicolon &&
-                  (arg.name.empty() ? expr->hasSemicolon || isTensorExpr(arg.value, scope) ||
-                                          (anyTensor && arg.value->kind == ast::ExprKind::None)
-                                    : namesTensor(arg));
+    bool tensor = !arg.afterSemicolon && (arg.name.empty() ? expr->hasSemicolon || isTensorExpr(arg.value, scope) ||
+                                                                 (anyTensor && arg.value->kind == ast::ExprKind::None)
+                                                           : namesTensor(arg));
     (tensor ? tensorArgs : staticArgs).push_back(&arg);
   }
   std::vector<StaticArgument> statics;
@@ -197,7 +210,9 @@ EvalResult Elaborator::evalCall(const ast::CallExpr *expr, Context &context, llv
     statics.push_back(*value);
   }
   // What a call says wins over what the configured layer was given.
-  auto nameOf = [](const StaticArgument &argument) { return argument.name.empty() ? argument.bareName : argument.name; };
+  auto nameOf = [](const StaticArgument &argument) {
+    return argument.name.empty() ? argument.bareName : argument.name;
+  };
   for (const StaticArgument &configured : callee->arguments)
     if (nameOf(configured).empty() ||
         llvm::none_of(statics, [&](const StaticArgument &own) { return nameOf(own) == nameOf(configured); }))
@@ -243,13 +258,15 @@ EvalResult Elaborator::evalCall(const ast::CallExpr *expr, Context &context, llv
 bool Elaborator::bindStatic(const ast::StaticParam &param, const StaticValue &value, Scope &scope, SourceRange where) {
   StringRef name = param.name.text;
   auto wrong = [&](StringRef expected) {
-    auto builder = diags_.report(where, diag::WrongArgument{.parameter = name, .expected = expected, .actual = value.kindName()});
+    auto builder =
+        diags_.report(where, diag::WrongArgument{.parameter = name, .expected = expected, .actual = value.kindName()});
     withInstances(builder, scope.frame);
     return false;
   };
   if (value.isUnknown()) {
     if (isDimParam(param))
-      scope.dims[name] = {program_.context->name(name), {{program_.context->name(name), program_.context->dims.symbol(name, std::nullopt)}}};
+      scope.dims[name] = {program_.context->name(name),
+                          {{program_.context->name(name), program_.context->dims.symbol(name, std::nullopt)}}};
     else
       scope.values[name] = value;
     return true;
@@ -260,7 +277,10 @@ bool Elaborator::bindStatic(const ast::StaticParam &param, const StaticValue &va
       return wrong("a size");
     auto number = size.rational();
     if (number && (!number->isInteger() || number->numerator < 1 || !size.size())) {
-      diags_.report(where, diag::SizeOutOfRange{.what = name, .value = size.str() + (size.isConstant() || !size.integer() ? "" : " = " + toString(*size.integer()))});
+      diags_.report(where, diag::SizeOutOfRange{.what = name,
+                                                .value = size.str() + (size.isConstant() || !size.integer()
+                                                                           ? ""
+                                                                           : " = " + toString(*size.integer()))});
       return false;
     }
     NameId id = program_.context->name(name);
@@ -284,7 +304,8 @@ bool Elaborator::bindStatic(const ast::StaticParam &param, const StaticValue &va
               (type == "float" && (value.getIf<double>() || value.asSize(program_.context->dims))) ||
               (type == "bool" && value.getIf<bool>()) || (type == "string" && value.getIf<std::string>()) ||
               (type == "dtype" && value.getIf<ElementType>()) || (type == "mask" && value.getIf<MaskValue>()) ||
-              (type == "layer" && (value.getIf<LayerPtr>() || value.isNone())) || (type == "list" && value.getIf<ListPtr>());
+              (type == "layer" && (value.getIf<LayerPtr>() || value.isNone())) ||
+              (type == "list" && value.getIf<ListPtr>());
   static constexpr StringRef kTypes[] = {"dim", "int", "float", "bool", "string", "dtype", "mask", "layer", "list"};
   if (!type.empty() && !llvm::is_contained(kTypes, type)) {
     auto builder = diags_.report(param.type.range, diag::UnknownStaticType{.name = type});
@@ -323,7 +344,8 @@ bool Elaborator::bindStatics(StringRef callee, llvm::ArrayRef<ast::StaticParam> 
       auto builder = diags_.report(argument.range, diag::UnknownParameter{.callee = callee, .parameter = name});
       builder.note("parameters: " + llvm::join(names, " "));
       if (auto close = closestName(name, names)) {
-        SourceRange written{argument.range.file, argument.range.begin, argument.range.begin + static_cast<uint32_t>(name.size())};
+        SourceRange written{argument.range.file, argument.range.begin,
+                            argument.range.begin + static_cast<uint32_t>(name.size())};
         builder.help("did you mean `" + close->str() + "`?");
         if (sources_.text(written) == name)
           builder.fixit(written, close->str());
@@ -347,7 +369,8 @@ bool Elaborator::bindStatics(StringRef callee, llvm::ArrayRef<ast::StaticParam> 
     for (size_t k = 0; k < statics.size(); ++k)
       if (!given[k] && argument->value.getIf<LayerPtr>() && !isDimParam(statics[k]) && statics[k].value &&
           statics[k].value->kind == ast::ExprKind::Path) {
-        builder.help("say which: " + names[k].str() + " = " + text).fixit(argument->range, names[k].str() + " = " + text);
+        builder.help("say which: " + names[k].str() + " = " + text)
+            .fixit(argument->range, names[k].str() + " = " + text);
         break;
       }
     builder.note("parameters: " + llvm::join(names, " "));
@@ -451,7 +474,12 @@ EvalResult Elaborator::callLayer(const LayerValue &layer, const ast::CallExpr *e
   std::string label = expr->label.empty() ? expr->callee.back().text.str() : expr->label.text.str();
   SourceRange calleeRange = expr->callee.front().range.upTo(expr->callee.back().range);
   frame->callText = (expr->label.empty() ? "" : label + ": ") + sourceText(calleeRange) + "(...)";
-  frame->path = unitBase_ + units_.uniqueInstance(StringRef(frame->caller->path).drop_front(std::min(unitBase_.size(), frame->caller->path.size())).str() + label) + ".";
+  frame->path =
+      unitBase_ +
+      units_.uniqueInstance(
+          StringRef(frame->caller->path).drop_front(std::min(unitBase_.size(), frame->caller->path.size())).str() +
+          label) +
+      ".";
   frame->each = frame->caller->each;
   frame->each.append(each.begin(), each.end());
   if (!signature.outs.empty() && !signature.outs[0].dtype.empty())
@@ -468,19 +496,22 @@ EvalResult Elaborator::callLayer(const LayerValue &layer, const ast::CallExpr *e
   // A size that nothing gave: say so at the call, with the place that needs it.
   if (ok)
     for (const ast::StaticParam &param : signature.statics)
-      if (llvm::isUpper(param.name.text.front()) && !scope->dims.count(param.name.text) && !scope->values.count(param.name.text)) {
+      if (llvm::isUpper(param.name.text.front()) && !scope->dims.count(param.name.text) &&
+          !scope->values.count(param.name.text)) {
         std::string dim = param.name.text.str();
         auto builder = diags_.report(calleeRange, diag::MissingSize{.layer = name, .dim = dim});
         std::string of;
         for (size_t i = 0; i < tensors.size() && i < signature.tensors.size(); ++i)
           if (tensors[i].isTensors() && !tensors[i].tensors[0].unknown)
-            of += (of.empty() ? "" : ", ") + signature.tensors[i].name.text.str() + describe(tensors[i].tensors[0].type, context.scope);
+            of += (of.empty() ? "" : ", ") + signature.tensors[i].name.text.str() +
+                  describe(tensors[i].tensors[0].type, context.scope);
         builder.label(dim + " is not a dimension of " + of + " and has no default");
         const ast::Decl *use = nullptr;
         findUse(dim, declaration->body, use);
         if (use) {
           std::string place = sources_.describe(use->range);
-          builder.note(dim + " is used by `weight " + sourceText(use->range) + "` at " + StringRef(place).rsplit(':').first.str());
+          builder.note(dim + " is used by `weight " + sourceText(use->range) + "` at " +
+                       StringRef(place).rsplit(':').first.str());
         }
         std::string text = sourceText(expr->range);
         std::string fixed = text.substr(0, text.size() - 1) + (expr->hasSemicolon ? ", " : "; ") + dim + " = 4 * D)";
@@ -497,8 +528,7 @@ EvalResult Elaborator::callLayer(const LayerValue &layer, const ast::CallExpr *e
     return failed;
 
   if (frame->returns.empty()) {
-    diags_.report(item->name.range, diag::NoReturn{.layer = name})
-        .note("the last statement of a layer is `return e`");
+    diags_.report(item->name.range, diag::NoReturn{.layer = name}).note("the last statement of a layer is `return e`");
     return failed;
   }
   const std::vector<EvalResult> &values = frame->returns.front();
@@ -512,9 +542,8 @@ EvalResult Elaborator::callLayer(const LayerValue &layer, const ast::CallExpr *e
       result.tensors.push_back(Tensor::makeUnknown());
       continue;
     }
-    bool guessed = llvm::any_of(frame->guessedDims.keys(), [&](StringRef dim) {
-      return value.tensors[0].type.has(program_.context->name(dim));
-    });
+    bool guessed = llvm::any_of(frame->guessedDims.keys(),
+                                [&](StringRef dim) { return value.tensors[0].type.has(program_.context->name(dim)); });
     if (guessed) {
       result.tensors.push_back(Tensor::makeUnknown());
       continue;

@@ -1,8 +1,8 @@
 //===- Elaborator.h - from declarations to units and bodies ----------------===//
-// Evaluates a model by walking its statements: static expressions are decided, layers are inlined, tensors become values
-// of the open unit (UnitBuilder). The same walk checks a declaration without a caller: then every size is a symbol
-// without a value, other statics are unknown, both branches of an undecided `if` are walked, and the IR built on the way
-// is thrown away.
+// Evaluates a model by walking its statements: static expressions are decided, layers are inlined, tensors become
+// values of the open unit (UnitBuilder). The same walk checks a declaration without a caller: then every size is a
+// symbol without a value, other statics are unknown, both branches of an undecided `if` are walked, and the IR built on
+// the way is thrown away.
 //
 // The iterations of a `repeat` are walked once per distinct body: what an iteration decides with its number is recorded
 // (`Observation`), and a later iteration that decides alike reuses the body (see Repeat.cpp).
@@ -49,9 +49,9 @@ struct Frame {
   llvm::SmallVector<DimGroup, 1> each; ///< leading dims of every weight inside
   std::optional<ElementType> returnElement;
   SharedInstance *shared = nullptr; ///< weights come from there
-  llvm::StringSet<> guessedDims; ///< bound by no known tensor (declarations only)
+  llvm::StringSet<> guessedDims;    ///< bound by no known tensor (declarations only)
   bool returned = false;
-  bool failed = false; ///< a fault of the instance was reported; its results are unknown
+  bool failed = false;                          ///< a fault of the instance was reported; its results are unknown
   std::vector<std::vector<EvalResult>> returns; ///< per `return` walked
   llvm::SmallVector<std::string, 2> overridden; ///< `--set`s that decided a parameter, for messages
   /// Outputs of an op, for `size(y)` and `width(y)` in its costs: types without values.
@@ -62,12 +62,12 @@ struct Frame {
 struct Context {
   Scope *scope = nullptr;
   uint32_t kernel = 0;
-  std::string name;                   ///< the target's
+  std::string name;                        ///< the target's
   llvm::SmallVector<std::string, 2> names; ///< all targets', if there are several
-  std::optional<ElementType> element; ///< `y: f32 = …`
-  size_t firstOp = 0; ///< of the statement, in the open unit
-  const ast::Target *target = nullptr; ///< set for the statement's own expression only
-  bool inner = false;                  ///< below the statement's own expression: names get a suffix
+  std::optional<ElementType> element;      ///< `y: f32 = …`
+  size_t firstOp = 0;                      ///< of the statement, in the open unit
+  const ast::Target *target = nullptr;     ///< set for the statement's own expression only
+  bool inner = false;                      ///< below the statement's own expression: names get a suffix
   /// For an operand of this expression.
   Context below() const {
     Context context = *this;
@@ -102,8 +102,8 @@ public:
   /// Evaluates a static expression outside any tensor scope (plans, workloads). Names come from `scope`.
   EvalResult evalStatic(const ast::Expr *expr, Scope &scope);
   /// Binds `statics` from `arguments` and defaults in `scope`, as a call does.
-  bool bindStatics(llvm::StringRef callee, llvm::ArrayRef<ast::StaticParam> statics, llvm::ArrayRef<StaticArgument> arguments,
-                   Scope &scope, SourceRange call);
+  bool bindStatics(llvm::StringRef callee, llvm::ArrayRef<ast::StaticParam> statics,
+                   llvm::ArrayRef<StaticArgument> arguments, Scope &scope, SourceRange call);
   std::vector<StaticArgument> evalArguments(llvm::ArrayRef<ast::Arg> args, Scope &scope);
   uint64_t opsMade() const { return opsMade_; }
   /// Overrides that no instance took.
@@ -163,7 +163,8 @@ private:
   std::optional<llvm::SmallVector<NameId, 2>> reducedDims(const ast::ReduceExpr *expr, llvm::ArrayRef<Tensor> operands,
                                                           llvm::ArrayRef<const ast::Expr *> exprs, Context &context);
   std::string originOfSize(llvm::StringRef name, DimExpr size, Scope *scope);
-  bool checkSizesAgree(llvm::ArrayRef<std::pair<Tensor, const ast::Expr *>> operands, SourceRange where, Context &context);
+  bool checkSizesAgree(llvm::ArrayRef<std::pair<Tensor, const ast::Expr *>> operands, SourceRange where,
+                       Context &context);
   bool isTensorExpr(const ast::Expr *expr, Scope *scope);
   ElementType elementFor(const Context &context);
   std::string instancePath(const Frame *frame) const;
@@ -180,22 +181,25 @@ private:
   EvalResult evalCall(const ast::CallExpr *expr, Context &context, llvm::ArrayRef<DimGroup> each = {});
   std::optional<LayerValue> calleeOf(llvm::ArrayRef<ast::Name> path, Context &context);
   EvalResult callLayer(const LayerValue &layer, const ast::CallExpr *expr, llvm::ArrayRef<EvalResult> tensors,
-                       llvm::ArrayRef<const ast::Arg *> tensorArgs, std::vector<StaticArgument> statics, Context &context,
-                       llvm::ArrayRef<DimGroup> each);
+                       llvm::ArrayRef<const ast::Arg *> tensorArgs, std::vector<StaticArgument> statics,
+                       Context &context, llvm::ArrayRef<DimGroup> each);
   EvalResult callOp(const LayerValue &layer, const ast::CallExpr *expr, llvm::ArrayRef<EvalResult> tensors,
                     llvm::ArrayRef<const ast::Arg *> tensorArgs, std::vector<StaticArgument> statics, Context &context);
   EvalResult callBuiltin(Builtin builtin, const ast::CallExpr *expr, Context &context,
                          llvm::ArrayRef<StaticArgument> configured);
-  EvalResult gatherRows(const Tensor &data, const Tensor &index, NameId dim, const ast::CallExpr *expr, Context &context);
-  EvalResult callMapFn(MapFn fn, const ast::CallExpr *expr, Context &context, llvm::ArrayRef<StaticArgument> configured);
+  EvalResult gatherRows(const Tensor &data, const Tensor &index, NameId dim, const ast::CallExpr *expr,
+                        Context &context);
+  EvalResult callMapFn(MapFn fn, const ast::CallExpr *expr, Context &context,
+                       llvm::ArrayRef<StaticArgument> configured);
   std::optional<StaticArgument> evalStaticArg(const ast::Arg &arg, Context &context);
   /// Dims of operand i that a parameter's dims matched, in the operand's order: (variable, dim).
   using Matches = std::vector<std::vector<std::pair<std::string, Dim>>>;
   bool bindTensors(const ast::Signature &signature, llvm::StringRef callee, llvm::ArrayRef<EvalResult> tensors,
-                   llvm::ArrayRef<const ast::Arg *> tensorArgs, Scope &inner, Context &outer, SourceRange call, Frame &frame,
-                   Matches *matches);
-  bool bindDims(const ast::TensorParam &param, const Tensor &tensor, Scope &inner, Context &outer, llvm::StringRef callee,
-                const ast::Arg *arg, Frame &frame, std::vector<std::pair<std::string, Dim>> *matched);
+                   llvm::ArrayRef<const ast::Arg *> tensorArgs, Scope &inner, Context &outer, SourceRange call,
+                   Frame &frame, Matches *matches);
+  bool bindDims(const ast::TensorParam &param, const Tensor &tensor, Scope &inner, Context &outer,
+                llvm::StringRef callee, const ast::Arg *arg, Frame &frame,
+                std::vector<std::pair<std::string, Dim>> *matched);
   /// Binds one dim variable; false (reported by the caller) if it stands for something else already.
   bool bindVariable(llvm::StringRef name, const DimGroup &group, Scope &inner);
   void bindUnknownDims(const ast::Dims &dims, Scope &inner);
@@ -250,8 +254,8 @@ private:
   void stopRecording(Recording saved);
   bool decidesAlike(llvm::ArrayRef<Observation> observations, Scope &scope);
   bool bindInputs(llvm::ArrayRef<InputSource> sources, UnitId model, Scope &scope, std::vector<ValueOrigin> &inputs);
-  void checkCarried(const ast::Block &body, llvm::StringRef unit, Scope *scope, const std::string &name, const Tensor &before,
-                    Tensor &after);
+  void checkCarried(const ast::Block &body, llvm::StringRef unit, Scope *scope, const std::string &name,
+                    const Tensor &before, Tensor &after);
   std::vector<std::pair<Scope *, std::pair<std::string, Tensor>>> outerTensors(Scope &scope);
   llvm::StringRef internedName(const std::string &name);
 
@@ -275,10 +279,10 @@ private:
   bool reusable_ = true;      ///< of the iteration being recorded
   std::vector<Observation> observations_;
   std::vector<InputSource> inputSources_; ///< per input slot of the open unit
-  unsigned unitDepth_ = 0; ///< repeats and units around us
-  bool anyUnit_ = false;   ///< a repeat or unit was walked
+  unsigned unitDepth_ = 0;                ///< repeats and units around us
+  bool anyUnit_ = false;                  ///< a repeat or unit was walked
   Stretch stretch_;
-  std::string unitBase_;   ///< path of the frame in which the open unit stands: names inside drop it
+  std::string unitBase_;           ///< path of the frame in which the open unit stands: names inside drop it
   std::deque<ast::Bind> defaults_; ///< defaults of dims, evaluated when first used
   uint64_t opsMade_ = 0;
   std::vector<bool> overrideUsed_;

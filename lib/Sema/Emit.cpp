@@ -1,6 +1,7 @@
 //===- Emit.cpp - ops of the open unit ------------------------------------------------===//
-// The one place where elaboration makes ops: result types come from the shape rules, sizes are checked where a tensor is
-// made. Below it the views that elaboration inserts by itself: factored dims taken apart and put together, other orders.
+// The one place where elaboration makes ops: result types come from the shape rules, sizes are checked where a tensor
+// is made. Below it the views that elaboration inserts by itself: factored dims taken apart and put together, other
+// orders.
 //===----------------------------------------------------------------------===//
 #include "Elaborator.h"
 #include "stg/Shape/ShapeRules.h"
@@ -35,7 +36,8 @@ llvm::SmallVector<Tensor, 2> Elaborator::emit(OpKind kind, llvm::ArrayRef<Tensor
   }
   ShapeResult shape = inferTypes(op, types, units_.body(), *program_.context);
   if (!shape.ok()) {
-    auto builder = diags_.report(where, diag::TypesDoNotFit{.op = mnemonic(kind), .reason = stg::describe(*shape.error, *program_.context)});
+    auto builder = diags_.report(
+        where, diag::TypesDoNotFit{.op = mnemonic(kind), .reason = stg::describe(*shape.error, *program_.context)});
     withInstances(builder, context.scope->frame);
     return unknown;
   }

@@ -48,7 +48,8 @@ EvalResult Elaborator::callOp(const LayerValue &layer, const ast::CallExpr *expr
     EvalResult holds = eval(op->where, inside);
     auto *flag = holds.isStatic() ? holds.value.getIf<bool>() : nullptr;
     if (flag && !*flag) {
-      auto builder = diags_.report(expr->range, diag::OpConditionFails{.op = name, .condition = sourceText(op->where->range)});
+      auto builder =
+          diags_.report(expr->range, diag::OpConditionFails{.op = name, .condition = sourceText(op->where->range)});
       withInstances(builder, context.scope->frame);
       return failed;
     }
@@ -115,7 +116,8 @@ EvalResult Elaborator::callOp(const LayerValue &layer, const ast::CallExpr *expr
     for (auto &[variable, dim] : variablesOf(out.dims)) {
       if (type.has(dim.name)) {
         auto builder = diags_.report(expr->range, diag::DuplicateDim{.dim = program_.text(dim.name)});
-        builder.note("`" + out.name.text.str() + sourceText(out.dims.range) + "` of " + name.str() + " would have it twice");
+        builder.note("`" + out.name.text.str() + sourceText(out.dims.range) + "` of " + name.str() +
+                     " would have it twice");
         withInstances(builder, context.scope->frame);
         return failed;
       }
@@ -123,7 +125,8 @@ EvalResult Elaborator::callOp(const LayerValue &layer, const ast::CallExpr *expr
       type.dims.push_back(dim);
     }
     fields.resultFactors.push_back(indices);
-    fields.resultElements.push_back(out.dtype.empty() ? elementFor(context) : elementOf(out.dtype).value_or(ElementType::F32));
+    fields.resultElements.push_back(out.dtype.empty() ? elementFor(context)
+                                                      : elementOf(out.dtype).value_or(ElementType::F32));
     type.element = fields.resultElements.back();
     if (!out.name.empty())
       frame->outputTypes[out.name.text] = type;
@@ -204,9 +207,10 @@ EvalResult Elaborator::callOp(const LayerValue &layer, const ast::CallExpr *expr
     DimExpr size = value.isStatic() ? value.value.asSize(program_.context->dims) : DimExpr();
     if (!size) {
       if (!value.isFailed())
-        diags_.report(formula->range, diag::NotUsableHere{.expression = sourceText(formula->range),
-                                                          .actual = value.isStatic() ? value.value.kindName() : "a tensor",
-                                                          .expected = "a whole number of FLOPs or bytes"});
+        diags_.report(formula->range,
+                      diag::NotUsableHere{.expression = sourceText(formula->range),
+                                          .actual = value.isStatic() ? value.value.kindName() : "a tensor",
+                                          .expected = "a whole number of FLOPs or bytes"});
       return {};
     }
     size = size * times;
@@ -271,8 +275,9 @@ EvalResult Elaborator::callOp(const LayerValue &layer, const ast::CallExpr *expr
   return result;
 }
 
-/// The define block speaks of the op's own dims: with `attend(q, k, v)` on one sequence, s and t are both S outside, but
-/// two dims inside. Dims of the body are therefore named by the op's variables; operands and results map by position.
+/// The define block speaks of the op's own dims: with `attend(q, k, v)` on one sequence, s and t are both S outside,
+/// but two dims inside. Dims of the body are therefore named by the op's variables; operands and results map by
+/// position.
 BodyId Elaborator::elaborateDefine(const ast::OpItem &op, Frame &frame, Scope &scope, const CallFields &fields,
                                    llvm::ArrayRef<std::string> variables, llvm::ArrayRef<Tensor> operands,
                                    llvm::ArrayRef<std::string> names) {
@@ -336,14 +341,16 @@ BodyId Elaborator::elaborateDefine(const ast::OpItem &op, Frame &frame, Scope &s
     bool same = order.size() == tensor->type.dims.size() &&
                 llvm::all_of(order, [&](NameId dim) { return tensor->type.has(dim); });
     if (!same) {
-      diags_.report(op.define.range, diag::ReturnMismatch{.layer = op.name.text, .actual = describe(tensor->type, inner),
+      diags_.report(op.define.range, diag::ReturnMismatch{.layer = op.name.text,
+                                                          .actual = describe(tensor->type, inner),
                                                           .declared = sourceText(out.dims.range)});
       ok = false;
       continue;
     }
     Tensor result = reorder(*tensor, order, context, op.define.range);
     if (result.type.element != wanted.element)
-      result = emit(OpKind::Map, {result}, MapFields{MapFn::Cast, wanted.element}, context, op.define.range, {valueName(context)})[0];
+      result = emit(OpKind::Map, {result}, MapFields{MapFn::Cast, wanted.element}, context, op.define.range,
+                    {valueName(context)})[0];
     results.push_back(result);
   }
   stopRecording(std::move(recording));

@@ -73,7 +73,8 @@ void PlanEvaluator::block(const ast::PlanBlock &block, Scope &scope, EvaluatedPl
     if (one->kind == ast::PlanItemKind::Mesh || one->kind == ast::PlanItemKind::Fold)
       item(one, scope, result);
   for (const ast::PlanItem *one : block.items)
-    if (one->kind != ast::PlanItemKind::Let && one->kind != ast::PlanItemKind::Mesh && one->kind != ast::PlanItemKind::Fold)
+    if (one->kind != ast::PlanItemKind::Let && one->kind != ast::PlanItemKind::Mesh &&
+        one->kind != ast::PlanItemKind::Fold)
       item(one, scope, result);
 }
 
@@ -84,7 +85,8 @@ std::optional<int64_t> PlanEvaluator::number(const ast::Expr *expr, Scope &scope
   DimExpr size = result.value.asSize(context_.dims);
   auto value = size ? size.integer() : std::nullopt;
   if (!value || *value < 1 || !size.size()) {
-    diags_.report(expr->range, diag::SizeOutOfRange{.what = what, .value = value ? toString(*value) : result.value.kindName()});
+    diags_.report(expr->range,
+                  diag::SizeOutOfRange{.what = what, .value = value ? toString(*value) : result.value.kindName()});
     return std::nullopt;
   }
   return *size.size();
@@ -114,8 +116,8 @@ void PlanEvaluator::mesh(const ast::PlanMesh *mesh, Scope &scope) {
         diags_.report(axis.range, diag::SizeOutOfRange{.what = axis.name.text, .value = toString(*integer)});
       else if (!value || !value->isUnknown())
         diags_.report(axis.range, diag::AxisWithoutSize{.axis = axis.name.text})
-            .help(axis.name.text.str() + " = 8, " + axis.name.text.str() + " = * (what the ranks leave), or a parameter of the plan called " +
-                  axis.name.text.str());
+            .help(axis.name.text.str() + " = 8, " + axis.name.text.str() +
+                  " = * (what the ranks leave), or a parameter of the plan called " + axis.name.text.str());
     }
     axes_.push_back(std::move(one));
   }
@@ -143,7 +145,8 @@ void PlanEvaluator::fillMesh(int64_t ranks, SourceRange ranksAt, EvaluatedPlan &
   }
   if (fill && ranks == 0)
     ranks = static_cast<int64_t>(product); // nothing says how many: one of each
-  bool fits = ranks == 0 || (fill ? ranks % static_cast<int64_t>(product) == 0 : ranks == static_cast<int64_t>(product));
+  bool fits =
+      ranks == 0 || (fill ? ranks % static_cast<int64_t>(product) == 0 : ranks == static_cast<int64_t>(product));
   if (fits && !(fill && ranks < static_cast<int64_t>(product))) {
     for (Axis &axis : axes_)
       result.mesh.axes.push_back({axis.name, axis.fill ? ranks / static_cast<int64_t>(product) : *axis.size});
@@ -168,7 +171,8 @@ void PlanEvaluator::fillMesh(int64_t ranks, SourceRange ranksAt, EvaluatedPlan &
     shown.erase(shown.find_last_not_of('0') + 1);
     builder.note(fill->name + " would be " + shown + ".  Nearest: " + nearest);
   } else {
-    builder.note("the mesh has " + std::to_string(rest) + " ranks").help("ranks " + std::to_string(rest) + ", or `*` for one of the axes");
+    builder.note("the mesh has " + std::to_string(rest) + " ranks")
+        .help("ranks " + std::to_string(rest) + ", or `*` for one of the axes");
   }
 }
 
@@ -181,14 +185,16 @@ void PlanEvaluator::useAxes(llvm::ArrayRef<ast::Name> axes) {
   for (const ast::Name &axis : axes) {
     if (llvm::is_contained(known, axis.text))
       continue;
-    auto builder = diags_.report(axis.range, diag::UnknownPlanName{.kind = "axis", .name = axis.text, .where = "this mesh"});
+    auto builder =
+        diags_.report(axis.range, diag::UnknownPlanName{.kind = "axis", .name = axis.text, .where = "this mesh"});
     builder.label(known.empty() ? "this plan has no mesh" : "axes of this mesh: " + llvm::join(known, " "));
     if (auto close = closestName(axis.text, known))
       builder.fixit(axis.range, close->str());
   }
 }
 
-void PlanEvaluator::options(const ast::Options &options, StringRef where, llvm::ArrayRef<StringRef> keys, Scope &scope) {
+void PlanEvaluator::options(const ast::Options &options, StringRef where, llvm::ArrayRef<StringRef> keys,
+                            Scope &scope) {
   for (const ast::KeyValue &item : options.items) {
     checkKey(item, where, keys, diags_);
     // Values may name axes (`secondary = local`) and element types; numbers are evaluated for their names.
@@ -203,7 +209,8 @@ void PlanEvaluator::mention(llvm::ArrayRef<ast::Selector> selectors, EvaluatedPl
 }
 
 void PlanEvaluator::precision(const ast::PlanPrecision *precision, Scope &scope, EvaluatedPlan &result) {
-  static constexpr StringRef kKeys[] = {"weight", "act", "grad", "master", "moment", "cache", "gemm", "comm_grad", "comm_params"};
+  static constexpr StringRef kKeys[] = {"weight", "act",  "grad",      "master",     "moment",
+                                        "cache",  "gemm", "comm_grad", "comm_params"};
   PrecisionRule rule;
   for (const ast::KeyValue &item : precision->options.items) {
     checkKey(item, "precision", kKeys, diags_);
@@ -211,20 +218,23 @@ void PlanEvaluator::precision(const ast::PlanPrecision *precision, Scope &scope,
     auto *element = value.isStatic() ? value.value.getIf<ElementType>() : nullptr;
     if (!element) {
       if (!value.isFailed() && !(value.isStatic() && value.value.isUnknown()))
-        diags_.report(item.value->range, diag::NotUsableHere{.expression = sources_.text(item.value->range),
-                                                             .actual = value.isStatic() ? value.value.kindName() : "a tensor",
-                                                             .expected = "an element type, such as bf16"});
+        diags_.report(item.value->range,
+                      diag::NotUsableHere{.expression = sources_.text(item.value->range),
+                                          .actual = value.isStatic() ? value.value.kindName() : "a tensor",
+                                          .expected = "an element type, such as bf16"});
       continue;
     }
     if (auto cls = tensorClassFrom(item.key.text)) {
       if (!isFloat(*element))
         diags_.report(item.value->range, diag::NotUsableHere{.expression = sources_.text(item.value->range),
-                                                             .actual = "an integer type", .expected = "a floating-point type"});
+                                                             .actual = "an integer type",
+                                                             .expected = "a floating-point type"});
       rule.types[*cls] = *element;
     } else if (llvm::is_contained(kKeys, item.key.text)) {
       SourceRange range = item.range;
       std::string key = item.key.text.str();
-      result.refusals.push_back([range, key](Diagnostics &diags) { diags.report(range, diag::PrecisionKeyNotYet{.key = key}); });
+      result.refusals.push_back(
+          [range, key](Diagnostics &diags) { diags.report(range, diag::PrecisionKeyNotYet{.key = key}); });
     }
   }
   for (const ast::Selector &selector : precision->in) {
@@ -338,7 +348,8 @@ void PlanEvaluator::item(const ast::PlanItem *item, Scope &scope, EvaluatedPlan 
     auto *zero = cast<ast::PlanZero>(item);
     useAxes(zero->axes);
     mention(zero->in, result);
-    options(zero->options, "zero", {"regather", "prefetch", "unit", "secondary", "gather", "reduce", "hierarchical"}, scope);
+    options(zero->options, "zero", {"regather", "prefetch", "unit", "secondary", "gather", "reduce", "hierarchical"},
+            scope);
     if (auto stage = zero->stage->value; !stage || *stage < 1 || *stage > 3)
       diags_.report(zero->stage->range, diag::ZeroStage{.stage = sources_.text(zero->stage->range)});
     return refuse(diag::ZeroNotYet{});

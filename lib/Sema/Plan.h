@@ -22,16 +22,16 @@ struct EvaluatedPlan {
   std::vector<std::function<void(Diagnostics &)>> refusals;
 };
 
-/// Evaluates `plan` with `arguments`. `ranks`: of the workload, to fill `*`; 0 if it does not say. `scope` gives statics to
-/// a plan that is checked by itself: then `unknown` is set and sizes stay open.
+/// Evaluates `plan` with `arguments`. `ranks`: of the workload, to fill `*`; 0 if it does not say. `scope` gives
+/// statics to a plan that is checked by itself: then `unknown` is set and sizes stay open.
 class PlanEvaluator {
 public:
   PlanEvaluator(Elaborator &elaborator, const SourceManager &sources, Diagnostics &diags, IRContext &context)
       : elaborator_(elaborator), sources_(sources), diags_(diags), context_(context) {}
 
   enum class Check : uint8_t { WithSizes, NamesOnly };
-  bool evaluate(NamedItem plan, llvm::ArrayRef<StaticArgument> arguments, SourceRange call, int64_t ranks, SourceRange ranksAt,
-                Check check, EvaluatedPlan &result);
+  bool evaluate(NamedItem plan, llvm::ArrayRef<StaticArgument> arguments, SourceRange call, int64_t ranks,
+                SourceRange ranksAt, Check check, EvaluatedPlan &result);
 
 private:
   struct Axis {
@@ -66,7 +66,8 @@ std::optional<PathPattern> evaluateSelector(const ast::Selector &selector, Elabo
                                             IRContext &context, Diagnostics &diags, llvm::StringRef text);
 
 /// A key of a closed table; E611 with the nearest one otherwise.
-void checkKey(const ast::KeyValue &item, llvm::StringRef where, llvm::ArrayRef<llvm::StringRef> keys, Diagnostics &diags);
+void checkKey(const ast::KeyValue &item, llvm::StringRef where, llvm::ArrayRef<llvm::StringRef> keys,
+              Diagnostics &diags);
 
 } // namespace stg
 

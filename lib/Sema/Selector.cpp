@@ -65,8 +65,9 @@ std::optional<TensorClass> stg::tensorClassFrom(StringRef text) {
 ElementType Precision::of(TensorClass cls, StringRef path) const {
   for (const PrecisionRule &rule : rules) {
     auto type = rule.types.find(cls);
-    if (type != rule.types.end() &&
-        (rule.scopes.empty() || llvm::any_of(rule.scopes, [&](const PathPattern &scope) { return scope.matches(path); })))
+    if (type != rule.types.end() && (rule.scopes.empty() || llvm::any_of(rule.scopes, [&](const PathPattern &scope) {
+                                       return scope.matches(path);
+                                     })))
       return type->second;
   }
   switch (cls) {

@@ -11,7 +11,7 @@ namespace stg {
 /// The weights of an instance made by `share`, by the declaration that makes each; nested instances by label. Filled by
 /// the first call, found again by the others.
 struct SharedInstance {
-  std::string path; ///< with a final dot
+  std::string path;   ///< with a final dot
   bool owned = false; ///< by the unit in which `share` stands
   std::map<std::string, Stored> stored;
   std::map<std::string, std::unique_ptr<SharedInstance>> children;

@@ -25,20 +25,32 @@ void Elaborator::block(const ast::Block &block, Scope &scope) {
 
 void Elaborator::statement(const ast::Stmt *stmt, Scope &scope) {
   switch (stmt->kind) {
-  case ast::StmtKind::Let: return letStatement(cast<ast::LetStmt>(stmt), scope);
-  case ast::StmtKind::Factor: return factorStatement(cast<ast::FactorStmt>(stmt), scope);
-  case ast::StmtKind::Require: return requireStatement(cast<ast::RequireStmt>(stmt), scope);
+  case ast::StmtKind::Let:
+    return letStatement(cast<ast::LetStmt>(stmt), scope);
+  case ast::StmtKind::Factor:
+    return factorStatement(cast<ast::FactorStmt>(stmt), scope);
+  case ast::StmtKind::Require:
+    return requireStatement(cast<ast::RequireStmt>(stmt), scope);
   case ast::StmtKind::Input:
   case ast::StmtKind::Weight:
-  case ast::StmtKind::State: return declStatement(cast<ast::DeclStmt>(stmt), scope);
-  case ast::StmtKind::Share: return shareStatement(cast<ast::ShareStmt>(stmt), scope);
-  case ast::StmtKind::Repeat: return repeatStatement(cast<ast::RepeatStmt>(stmt), scope);
-  case ast::StmtKind::Unit: return unitStatement(cast<ast::UnitStmt>(stmt), scope);
-  case ast::StmtKind::If: return ifStatement(cast<ast::IfStmt>(stmt), scope);
-  case ast::StmtKind::Return: return returnStatement(cast<ast::ReturnStmt>(stmt), scope);
-  case ast::StmtKind::Loss: return lossStatement(cast<ast::LossStmt>(stmt), scope);
-  case ast::StmtKind::Output: return outputStatement(cast<ast::OutputStmt>(stmt), scope);
-  case ast::StmtKind::Assign: return assignStatement(cast<ast::AssignStmt>(stmt), scope);
+  case ast::StmtKind::State:
+    return declStatement(cast<ast::DeclStmt>(stmt), scope);
+  case ast::StmtKind::Share:
+    return shareStatement(cast<ast::ShareStmt>(stmt), scope);
+  case ast::StmtKind::Repeat:
+    return repeatStatement(cast<ast::RepeatStmt>(stmt), scope);
+  case ast::StmtKind::Unit:
+    return unitStatement(cast<ast::UnitStmt>(stmt), scope);
+  case ast::StmtKind::If:
+    return ifStatement(cast<ast::IfStmt>(stmt), scope);
+  case ast::StmtKind::Return:
+    return returnStatement(cast<ast::ReturnStmt>(stmt), scope);
+  case ast::StmtKind::Loss:
+    return lossStatement(cast<ast::LossStmt>(stmt), scope);
+  case ast::StmtKind::Output:
+    return outputStatement(cast<ast::OutputStmt>(stmt), scope);
+  case ast::StmtKind::Assign:
+    return assignStatement(cast<ast::AssignStmt>(stmt), scope);
   }
 }
 
@@ -71,9 +83,10 @@ void Elaborator::bindLet(const ast::Bind &bind, Scope &scope) {
   if (result.isStatic())
     value = result.value;
   else if (result.isTensors() && !result.tensors[0].unknown)
-    withInstances(diags_.report(bind.value->range,
-                                diag::NotUsableHere{.expression = sourceText(bind.value->range), .actual = "a tensor",
-                                                    .expected = "a static value after `let`"})
+    withInstances(diags_
+                      .report(bind.value->range, diag::NotUsableHere{.expression = sourceText(bind.value->range),
+                                                                     .actual = "a tensor",
+                                                                     .expected = "a static value after `let`"})
                       .help(name.str() + " = " + sourceText(bind.value->range)),
                   scope.frame);
   for (const ast::Name &source : bind.from)
@@ -89,14 +102,16 @@ void Elaborator::bindLet(const ast::Bind &bind, Scope &scope) {
     size = program_.context->dims.symbol(name, std::nullopt);
   if (!size) {
     auto builder = diags_.report(bind.range, diag::NotUsableHere{.expression = sourceText(bind.value->range),
-                                                                 .actual = value.kindName(), .expected = "a size"});
+                                                                 .actual = value.kindName(),
+                                                                 .expected = "a size"});
     builder.note("uppercase names are dimensions; use lowercase for other values");
     scope.dims[name] = {id, {{id, program_.context->dims.symbol(name, std::nullopt)}}};
     return;
   }
   auto number = size.rational();
   if (number && (!number->isInteger() || number->numerator < 1 || !size.size())) {
-    std::string shown = number->isInteger() ? toString(number->numerator) : toString(number->numerator) + "/" + toString(number->denominator);
+    std::string shown = number->isInteger() ? toString(number->numerator)
+                                            : toString(number->numerator) + "/" + toString(number->denominator);
     withInstances(diags_.report(bind.range, diag::SizeOutOfRange{.what = name, .value = shown}), scope.frame);
     size = program_.context->dims.symbol(name, std::nullopt);
   }
@@ -132,12 +147,15 @@ void Elaborator::factorStatement(const ast::FactorStmt *stmt, Scope &scope) {
   auto value = rest.rational();
   bool exact = derived ? !value || value->isInteger() : !value || (value->isInteger() && value->numerator == 1);
   if (!exact) {
-    auto builder = diags_.report(stmt->range, diag::NotAMultiple{.dim = stmt->dim.text, .size = toString(*total.integer()),
-                                                                 .divisor = knownText, .divisorSize = toString(*known.integer())});
+    auto builder = diags_.report(stmt->range, diag::NotAMultiple{.dim = stmt->dim.text,
+                                                                 .size = toString(*total.integer()),
+                                                                 .divisor = knownText,
+                                                                 .divisorSize = toString(*known.integer())});
     builder.snippet(Snippet::Inline);
     withInstances(builder, scope.frame);
     Int128 divisor = *known.integer(), below = *total.integer() / divisor * divisor;
-    std::string nearest = derived ? (below > 0 ? toString(below) + ", " : "") + toString(below + divisor) : toString(divisor);
+    std::string nearest =
+        derived ? (below > 0 ? toString(below) + ", " : "") + toString(below + divisor) : toString(divisor);
     std::string why;
     for (Frame *at = scope.frame; at; at = at->caller)
       for (const std::string &text : at->overridden)
@@ -152,8 +170,11 @@ void Elaborator::factorStatement(const ast::FactorStmt *stmt, Scope &scope) {
     if (!part.size)
       part.size = rest;
   if (derived)
-    scope.dims[derived->text] = {program_.context->name(derived->text), {result.parts[static_cast<size_t>(
-        llvm::find_if(result.parts, [&](const Dim &d) { return d.name == program_.context->name(derived->text); }) - result.parts.begin())]}};
+    scope.dims[derived->text] = {
+        program_.context->name(derived->text),
+        {result.parts[static_cast<size_t>(
+            llvm::find_if(result.parts, [&](const Dim &d) { return d.name == program_.context->name(derived->text); }) -
+            result.parts.begin())]}};
   scope.dims[stmt->dim.text] = result;
   if (result.parts.size() > 1 && result.name == whole.name) {
     Factoring factoring;
@@ -174,7 +195,8 @@ void Elaborator::requireStatement(const ast::RequireStmt *stmt, Scope &scope) {
   auto *flag = holds.value.getIf<bool>();
   if (!flag) {
     diags_.report(stmt->cond->range, diag::NotUsableHere{.expression = sourceText(stmt->cond->range),
-                                                         .actual = holds.value.kindName(), .expected = "true or false"});
+                                                         .actual = holds.value.kindName(),
+                                                         .expected = "true or false"});
     return;
   }
   if (*flag)
@@ -217,7 +239,8 @@ bool Elaborator::checkElements(const TensorType &type, SourceRange where, Scope 
   auto value = elements.integer();
   if (!elements.overflowed() && (!value || elements.size()))
     return true;
-  auto builder = diags_.report(where, diag::SizeOutOfRange{.what = describe(type, scope), .value = value ? toString(*value) : "past 2^127"});
+  auto builder = diags_.report(
+      where, diag::SizeOutOfRange{.what = describe(type, scope), .value = value ? toString(*value) : "past 2^127"});
   builder.note("a tensor has at most 2^63 - 1 elements");
   withInstances(builder, scope->frame);
   return false;
@@ -227,13 +250,15 @@ void Elaborator::declStatement(const ast::DeclStmt *stmt, Scope &scope) {
   Frame *frame = scope.frame;
   for (const ast::Decl &decl : stmt->decls) {
     StringRef name = decl.name.text;
-    std::string path = StringRef(frame->path).drop_front(std::min(unitBase_.size(), frame->path.size())).str() + name.str();
+    std::string path =
+        StringRef(frame->path).drop_front(std::min(unitBase_.size(), frame->path.size())).str() + name.str();
     TensorClass cls = stmt->kind == ast::StmtKind::Weight  ? TensorClass::Weight
                       : stmt->kind == ast::StmtKind::State ? TensorClass::Cache
                                                            : TensorClass::Act;
     std::string instance = instancePath(frame);
     auto type = typeOf(decl.dims, decl.dtype, cls, &scope, instance.empty() ? name.str() : instance + "." + name.str());
-    if (auto known = scope.values.find(name); known != scope.values.end() && !std::holds_alternative<StaticValue>(known->second)) {
+    if (auto known = scope.values.find(name);
+        known != scope.values.end() && !std::holds_alternative<StaticValue>(known->second)) {
       diags_.report(decl.name.range, diag::NameTwice{.name = name});
       continue;
     }
@@ -243,7 +268,8 @@ void Elaborator::declStatement(const ast::DeclStmt *stmt, Scope &scope) {
     }
     if (stmt->kind == ast::StmtKind::Input) {
       if (frame->item.item->kind != ast::ItemKind::Model) {
-        diags_.report(stmt->range, diag::InputOutsideModel{}).help("a layer gets its tensors as parameters: layer f(" + name.str() + sourceText(decl.dims.range) + ")");
+        diags_.report(stmt->range, diag::InputOutsideModel{})
+            .help("a layer gets its tensors as parameters: layer f(" + name.str() + sourceText(decl.dims.range) + ")");
         scope.values[name] = Tensor::makeUnknown();
         continue;
       }
@@ -279,8 +305,9 @@ void Elaborator::declStatement(const ast::DeclStmt *stmt, Scope &scope) {
     }
     ensureOpen();
     bool owned = unitDepth_ > 0 && !(frame->shared && !frame->shared->owned);
-    Stored stored = owned ? units_.declareOwned(isState, path, *type, decl.name.range)
-                          : units_.declareGlobal(isState, frame->shared ? path : frame->path + name.str(), *type, decl.name.range);
+    Stored stored =
+        owned ? units_.declareOwned(isState, path, *type, decl.name.range)
+              : units_.declareGlobal(isState, frame->shared ? path : frame->path + name.str(), *type, decl.name.range);
     if (frame->shared)
       frame->shared->stored[name.str()] = stored;
     scope.values[name] = stored;
@@ -294,15 +321,18 @@ void Elaborator::shareStatement(const ast::ShareStmt *stmt, Scope &scope) {
   auto *layer = result.isStatic() ? result.value.getIf<LayerPtr>() : nullptr;
   if (!layer || !(*layer)->item) {
     if (!result.isFailed() && !(result.isStatic() && result.value.isUnknown()))
-      diags_.report(stmt->value->range, diag::NotUsableHere{.expression = sourceText(stmt->value->range),
-                                                            .actual = result.isStatic() ? result.value.kindName() : "a tensor",
-                                                            .expected = "a configured layer, `f(F = 8)`"});
+      diags_.report(stmt->value->range,
+                    diag::NotUsableHere{.expression = sourceText(stmt->value->range),
+                                        .actual = result.isStatic() ? result.value.kindName() : "a tensor",
+                                        .expected = "a configured layer, `f(F = 8)`"});
     scope.values[stmt->name.text] = StaticValue{UnknownStatic()};
     return;
   }
   LayerValue shared = **layer;
   shared.shared = std::make_shared<SharedInstance>();
-  shared.shared->path = StringRef(scope.frame->path).drop_front(std::min(unitBase_.size(), scope.frame->path.size())).str() + stmt->name.text.str() + ".";
+  shared.shared->path =
+      StringRef(scope.frame->path).drop_front(std::min(unitBase_.size(), scope.frame->path.size())).str() +
+      stmt->name.text.str() + ".";
   shared.shared->owned = unitDepth_ > 0;
   scope.values[stmt->name.text] = StaticValue{LayerPtr(std::make_shared<LayerValue>(std::move(shared)))};
 }
@@ -395,7 +425,8 @@ void Elaborator::returnStatement(const ast::ReturnStmt *stmt, Scope &scope) {
     values.push_back(EvalResult::of(tensor ? *tensor : Tensor::makeUnknown()));
   }
   if (!outs.empty() && values.size() != outs.size()) {
-    auto builder = diags_.report(stmt->range, diag::ReturnCount{.layer = layer->name.text, .actual = values.size(), .declared = outs.size()});
+    auto builder = diags_.report(
+        stmt->range, diag::ReturnCount{.layer = layer->name.text, .actual = values.size(), .declared = outs.size()});
     withInstances(builder, frame);
     return;
   }
@@ -431,10 +462,12 @@ void Elaborator::returnStatement(const ast::ReturnStmt *stmt, Scope &scope) {
     }
     if (!known)
       continue;
-    bool same = order.size() == tensor.type.dims.size() && llvm::all_of(order, [&](NameId dim) { return tensor.type.has(dim); });
+    bool same = order.size() == tensor.type.dims.size() &&
+                llvm::all_of(order, [&](NameId dim) { return tensor.type.has(dim); });
     if (!same) {
       auto builder = diags_.report(stmt->values[std::min(i, stmt->values.size() - 1)]->range,
-                                   diag::ReturnMismatch{.layer = layer->name.text, .actual = describe(tensor.type, &scope),
+                                   diag::ReturnMismatch{.layer = layer->name.text,
+                                                        .actual = describe(tensor.type, &scope),
                                                         .declared = sourceText(outs[i].dims.range)});
       builder.noteAt(outs[i].range, "declared here");
       withInstances(builder, frame);
@@ -476,7 +509,8 @@ void Elaborator::lossStatement(const ast::LossStmt *stmt, Scope &scope) {
       return;
     scalar = *mean;
   } else if (scalar.type.element != ElementType::F32) {
-    scalar = emit(OpKind::Map, {scalar}, MapFields{MapFn::Cast, ElementType::F32}, context, stmt->range, {valueName(context)})[0];
+    scalar = emit(OpKind::Map, {scalar}, MapFields{MapFn::Cast, ElementType::F32}, context, stmt->range,
+                  {valueName(context)})[0];
   }
   if (!abstract_)
     units_.addLoss(scalar);
@@ -489,7 +523,8 @@ void Elaborator::outputStatement(const ast::OutputStmt *stmt, Scope &scope) {
     if (!variable)
       reportUnknownValue(name, &scope);
     else if (!tensor || tensor->input.valid())
-      diags_.report(name.range, diag::NotUsableHere{.expression = name.text, .actual = tensor ? "an input" : "no computed tensor",
+      diags_.report(name.range, diag::NotUsableHere{.expression = name.text,
+                                                    .actual = tensor ? "an input" : "no computed tensor",
                                                     .expected = "a tensor that the model computes"});
     else if (!tensor->unknown && !abstract_)
       units_.addOutput(name.text.str(), *tensor);

@@ -33,8 +33,8 @@ bool differentiable(const Op &op, size_t i) {
 
 class TrainingChecker {
 public:
-  TrainingChecker(const Program &program, const std::map<NameId, const ast::OpItem *> &ops, const SourceManager &sources,
-                  Diagnostics &diags)
+  TrainingChecker(const Program &program, const std::map<NameId, const ast::OpItem *> &ops,
+                  const SourceManager &sources, Diagnostics &diags)
       : program_(program), ops_(ops), sources_(sources), diags_(diags) {}
   void run();
 
@@ -105,13 +105,17 @@ void TrainingChecker::checkCalls(const Unit &unit, const Bits &varied, const Bit
       if (!varied[value.index] || defined.count(cotangent))
         continue;
       SourceRange where = item.gradKind == ast::OpItem::Grad::Block ? item.grad.range : item.name.range;
-      auto builder = diags_.report(where, diag::GradientIncomplete{.op = item.name.text, .input = param.name.text, .cotangent = cotangent});
-      builder.note("path to the loss: " + program_.unitPath(unit) + "." + program_.text(body.value(value).name).str() + " -> " +
-                   item.name.text.str() + " -> " + program_.text(body.value(op.results[0]).name).str() + " -> ... -> loss");
+      auto builder = diags_.report(
+          where, diag::GradientIncomplete{.op = item.name.text, .input = param.name.text, .cotangent = cotangent});
+      builder.note("path to the loss: " + program_.unitPath(unit) + "." + program_.text(body.value(value).name).str() +
+                   " -> " + item.name.text.str() + " -> " + program_.text(body.value(op.results[0]).name).str() +
+                   " -> ... -> loss");
       if (item.gradKind == ast::OpItem::Grad::Block)
-        builder.help("define " + cotangent + ", or write `" + cotangent + " = none` if " + param.name.text.str() + " is never trained");
+        builder.help("define " + cotangent + ", or write `" + cotangent + " = none` if " + param.name.text.str() +
+                     " is never trained");
       else
-        builder.help("add grad(d" + (item.signature.outs.empty() ? "y" : item.signature.outs[0].name.text.str()) + ") { " + cotangent + " = ... }");
+        builder.help("add grad(d" + (item.signature.outs.empty() ? "y" : item.signature.outs[0].name.text.str()) +
+                     ") { " + cotangent + " = ... }");
     }
   }
 }
@@ -129,9 +133,8 @@ void TrainingChecker::reportWeight(const Body &body, SourceRange where, NameId n
         continue;
       StringRef made = program_.text(body.value(user.results[0]).name);
       made = made.rsplit('.').second.empty() ? made : made.rsplit('.').second;
-      bool used = llvm::any_of(body.ops, [&](const Op &other) {
-                    return llvm::is_contained(other.operands, user.results[0]);
-                  }) ||
+      bool used = llvm::any_of(body.ops,
+                               [&](const Op &other) { return llvm::is_contained(other.operands, user.results[0]); }) ||
                   llvm::any_of(body.outputs, [&](const BodyOutput &output) { return output.value == user.results[0]; });
       LineColumn place = sources_.lineColumn(user.where.file, user.where.begin);
       std::string text = "last use: `" + made.str() + " = ...` at line " + std::to_string(place.line);
@@ -151,7 +154,9 @@ void TrainingChecker::run() {
     Bits inputs;
     for (const InputBinding &binding : units[u].inputs) {
       auto *value = std::get_if<UnitValue>(&binding);
-      inputs.push_back(value && variedOf[value->unit.index][program_.body(units[value->unit.index]).outputs[value->output].value.index]);
+      inputs.push_back(
+          value &&
+          variedOf[value->unit.index][program_.body(units[value->unit.index]).outputs[value->output].value.index]);
     }
     auto [it, inserted] = variedMemo.insert({{units[u].body.index, inputs}, {}});
     if (inserted)
@@ -184,11 +189,13 @@ void TrainingChecker::run() {
           reachedOwned.insert({unit.body.index, slot});
           continue;
         }
-        size_t bound = static_cast<size_t>(llvm::count_if(llvm::ArrayRef(body.weights).take_front(slot), [](const WeightSlot &w) { return !w.owned; }));
+        size_t bound = static_cast<size_t>(llvm::count_if(llvm::ArrayRef(body.weights).take_front(slot),
+                                                          [](const WeightSlot &w) { return !w.owned; }));
         if (auto *global = std::get_if<WeightId>(&unit.weights[bound]))
           reached.insert(global->index);
         else
-          reachedOwned.insert({units[std::get<UnitSlot>(unit.weights[bound]).unit.index].body.index, std::get<UnitSlot>(unit.weights[bound]).slot});
+          reachedOwned.insert({units[std::get<UnitSlot>(unit.weights[bound]).unit.index].body.index,
+                               std::get<UnitSlot>(unit.weights[bound]).slot});
       }
     }
   }
@@ -197,7 +204,8 @@ void TrainingChecker::run() {
       continue;
     const Body *reader = &program_.bodies[0];
     for (const Body &body : program_.bodies)
-      if (llvm::any_of(body.weights, [&](const WeightSlot &slot) { return !slot.owned && slot.name == program_.weights[w].name; }))
+      if (llvm::any_of(body.weights,
+                       [&](const WeightSlot &slot) { return !slot.owned && slot.name == program_.weights[w].name; }))
         reader = &body;
     reportWeight(*reader, program_.weights[w].where, program_.weights[w].name);
   }
@@ -205,13 +213,15 @@ void TrainingChecker::run() {
   for (const Unit &unit : units)
     if (bodies.insert(unit.body.index).second)
       for (size_t slot = 0; slot < program_.body(unit).weights.size(); ++slot)
-        if (program_.body(unit).weights[slot].owned && !reachedOwned.count({unit.body.index, static_cast<uint32_t>(slot)}))
-          reportWeight(program_.body(unit), program_.body(unit).weights[slot].where, program_.body(unit).weights[slot].name);
+        if (program_.body(unit).weights[slot].owned &&
+            !reachedOwned.count({unit.body.index, static_cast<uint32_t>(slot)}))
+          reportWeight(program_.body(unit), program_.body(unit).weights[slot].where,
+                       program_.body(unit).weights[slot].name);
 }
 
 } // namespace
 
-void stg::checkTraining(const Program &program, const std::map<NameId, const ast::OpItem *> &ops, const SourceManager &sources,
-                        Diagnostics &diags) {
+void stg::checkTraining(const Program &program, const std::map<NameId, const ast::OpItem *> &ops,
+                        const SourceManager &sources, Diagnostics &diags) {
   TrainingChecker(program, ops, sources, diags).run();
 }

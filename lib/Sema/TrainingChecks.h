@@ -11,8 +11,8 @@ namespace stg {
 
 /// W211 for weights that the loss does not depend on, E210 for calls whose op does not define a gradient that training
 /// needs. `ops`: the declaration of each callee.
-void checkTraining(const Program &program, const std::map<NameId, const ast::OpItem *> &ops, const SourceManager &sources,
-                   Diagnostics &diags);
+void checkTraining(const Program &program, const std::map<NameId, const ast::OpItem *> &ops,
+                   const SourceManager &sources, Diagnostics &diags);
 
 } // namespace stg
 

@@ -63,8 +63,8 @@ bool StaticValue::sameAs(const StaticValue &other) const {
 }
 
 std::string StaticValue::kindName() const {
-  static constexpr const char *kNames[] = {"`none`",    "unknown",         "true or false", "a whole number",
-                                           "a number",  "a string",        "an element type", "a mask",
-                                           "a dimension", "a layer",       "a list"};
+  static constexpr const char *kNames[] = {"`none`",      "unknown",  "true or false",   "a whole number",
+                                           "a number",    "a string", "an element type", "a mask",
+                                           "a dimension", "a layer",  "a list"};
   return kNames[value.index()];
 }

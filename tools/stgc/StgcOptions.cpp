@@ -28,40 +28,55 @@ cl::SubCommand checkCommand("check", "check files, print messages only");
 cl::SubCommand reportCommand("report", "print parameters, FLOPs and bytes");
 cl::SubCommand fmtCommand("fmt", "format files in place");
 
-cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<file.stg>"), cl::sub(buildCommand), cl::sub(reportCommand), cl::cat(category));
-cl::list<std::string> inputs(cl::Positional, cl::OneOrMore, cl::desc("<files>"), cl::sub(checkCommand), cl::sub(fmtCommand), cl::cat(category));
-cl::opt<std::string> output("o", cl::value_desc("dir"), cl::desc("folder of the traces; appears whole or not at all"), cl::sub(buildCommand), cl::cat(category));
-cl::opt<std::string> workload("w", cl::value_desc("name"), cl::desc("one workload (or model) instead of all"), cl::sub(buildCommand), cl::sub(reportCommand), cl::cat(category));
+cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<file.stg>"), cl::sub(buildCommand),
+                           cl::sub(reportCommand), cl::cat(category));
+cl::list<std::string> inputs(cl::Positional, cl::OneOrMore, cl::desc("<files>"), cl::sub(checkCommand),
+                             cl::sub(fmtCommand), cl::cat(category));
+cl::opt<std::string> output("o", cl::value_desc("dir"), cl::desc("folder of the traces; appears whole or not at all"),
+                            cl::sub(buildCommand), cl::cat(category));
+cl::opt<std::string> workload("w", cl::value_desc("name"), cl::desc("one workload (or model) instead of all"),
+                              cl::sub(buildCommand), cl::sub(reportCommand), cl::cat(category));
 cl::list<std::string> settings("set", cl::value_desc("name.parameter=value"),
-                               cl::desc("override a parameter: model.L=16, plan.tp=4, blocks[0].attn.KV=4"), cl::sub(buildCommand), cl::sub(reportCommand), cl::cat(category));
-cl::list<std::string> includes("I", cl::Prefix, cl::value_desc("folder"), cl::desc("where `use a.b` finds a/b.stg; before STG_PATH"),
-                               cl::sub(buildCommand), cl::sub(checkCommand), cl::sub(reportCommand), cl::cat(category));
+                               cl::desc("override a parameter: model.L=16, plan.tp=4, blocks[0].attn.KV=4"),
+                               cl::sub(buildCommand), cl::sub(reportCommand), cl::cat(category));
+cl::list<std::string> includes("I", cl::Prefix, cl::value_desc("folder"),
+                               cl::desc("where `use a.b` finds a/b.stg; before STG_PATH"), cl::sub(buildCommand),
+                               cl::sub(checkCommand), cl::sub(reportCommand), cl::cat(category));
 cl::opt<EmitKind> emit("emit", cl::desc("what to write:"),
                        cl::values(clEnumValN(EmitKind::Et, "et", "Chakra traces, a file per rank (default)"),
                                   clEnumValN(EmitKind::Ir, "ir", "the typed program as .stgir, on standard output"),
                                   clEnumValN(EmitKind::None, "none", "nothing: compile only")),
                        cl::init(EmitKind::Et), cl::sub(buildCommand), cl::cat(category));
-cl::opt<Annotate> annotate("annotate", cl::desc("what nodes say beyond what simulators need:"),
-                           cl::values(clEnumValN(Annotate::None, "none", "nothing"),
-                                      clEnumValN(Annotate::Basic, "basic", "the kind of op (default)"),
-                                      clEnumValN(Annotate::Full, "full", "also extents, element type, part, source, tensors")),
-                           cl::init(Annotate::Basic), cl::sub(buildCommand), cl::cat(category));
-cl::opt<OrderDeps> orderDeps("order-deps", cl::desc("where order-only dependencies go:"),
-                             cl::values(clEnumValN(OrderDeps::Ctrl, "ctrl", "ctrl_deps (default)"),
-                                        clEnumValN(OrderDeps::Data, "data", "data_deps too, for feeders that ignore ctrl_deps")),
-                             cl::init(OrderDeps::Ctrl), cl::sub(buildCommand), cl::cat(category));
+cl::opt<Annotate>
+    annotate("annotate", cl::desc("what nodes say beyond what simulators need:"),
+             cl::values(clEnumValN(Annotate::None, "none", "nothing"),
+                        clEnumValN(Annotate::Basic, "basic", "the kind of op (default)"),
+                        clEnumValN(Annotate::Full, "full", "also extents, element type, part, source, tensors")),
+             cl::init(Annotate::Basic), cl::sub(buildCommand), cl::cat(category));
+cl::opt<OrderDeps>
+    orderDeps("order-deps", cl::desc("where order-only dependencies go:"),
+              cl::values(clEnumValN(OrderDeps::Ctrl, "ctrl", "ctrl_deps (default)"),
+                         clEnumValN(OrderDeps::Data, "data", "data_deps too, for feeders that ignore ctrl_deps")),
+              cl::init(OrderDeps::Ctrl), cl::sub(buildCommand), cl::cat(category));
 cl::opt<TraceTarget> target("target", cl::desc("whose rules the traces follow:"),
                             cl::values(clEnumValN(TraceTarget::AstraSim, "astra-sim", "ASTRA-sim (default)"),
                                        clEnumValN(TraceTarget::Chakra, "chakra", "any reader of Chakra traces")),
                             cl::init(TraceTarget::AstraSim), cl::sub(buildCommand), cl::cat(category));
-cl::opt<unsigned> threads("j", cl::Prefix, cl::value_desc("n"), cl::desc("threads that write files; 0: as many as the machine has"), cl::init(0), cl::sub(buildCommand), cl::cat(category));
-cl::opt<bool> json("json", cl::desc("print JSON (docs/report.md lists the keys)"), cl::sub(reportCommand), cl::cat(category));
-cl::opt<bool> formula("formula", cl::desc("formulas in the model's size parameters instead of numbers"), cl::sub(reportCommand), cl::cat(category));
-cl::opt<bool> checkOnly("check", cl::desc("change nothing; exit 1 and name the files that would change"), cl::sub(fmtCommand), cl::cat(category));
-cl::opt<DiagnosticFormat> format("format", cl::desc("how messages are printed:"),
-                                 cl::values(clEnumValN(DiagnosticFormat::Text, "text", "for people (default)"),
-                                            clEnumValN(DiagnosticFormat::Json, "json", "for programs (docs/diagnostics.md)")),
-                                 cl::init(DiagnosticFormat::Text), cl::sub(buildCommand), cl::sub(checkCommand), cl::sub(reportCommand), cl::sub(fmtCommand), cl::cat(category));
+cl::opt<unsigned> threads("j", cl::Prefix, cl::value_desc("n"),
+                          cl::desc("threads that write files; 0: as many as the machine has"), cl::init(0),
+                          cl::sub(buildCommand), cl::cat(category));
+cl::opt<bool> json("json", cl::desc("print JSON (docs/report.md lists the keys)"), cl::sub(reportCommand),
+                   cl::cat(category));
+cl::opt<bool> formula("formula", cl::desc("formulas in the model's size parameters instead of numbers"),
+                      cl::sub(reportCommand), cl::cat(category));
+cl::opt<bool> checkOnly("check", cl::desc("change nothing; exit 1 and name the files that would change"),
+                        cl::sub(fmtCommand), cl::cat(category));
+cl::opt<DiagnosticFormat>
+    format("format", cl::desc("how messages are printed:"),
+           cl::values(clEnumValN(DiagnosticFormat::Text, "text", "for people (default)"),
+                      clEnumValN(DiagnosticFormat::Json, "json", "for programs (docs/diagnostics.md)")),
+           cl::init(DiagnosticFormat::Text), cl::sub(buildCommand), cl::sub(checkCommand), cl::sub(reportCommand),
+           cl::sub(fmtCommand), cl::cat(category));
 
 } // namespace
 
@@ -74,7 +89,8 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
   // `build` is the default: put it there when the first word is no command and no question about stgc itself.
   std::vector<const char *> words(argv, argv + argc);
   static constexpr llvm::StringRef kCommands[] = {"build", "check", "report", "fmt"};
-  static constexpr llvm::StringRef kQuestions[] = {"--help", "-help", "-h", "--version", "-version", "--help-hidden", "--help-list"};
+  static constexpr llvm::StringRef kQuestions[] = {"--help",   "-help",         "-h",         "--version",
+                                                   "-version", "--help-hidden", "--help-list"};
   bool question = argc > 1 && llvm::is_contained(kQuestions, llvm::StringRef(words[1]));
   if (argc > 1 && !question && !llvm::is_contained(kCommands, llvm::StringRef(words[1])))
     words.insert(words.begin() + 1, "build");

@@ -1,8 +1,8 @@
 //===- main.cpp - stgc: compile .stg files ------------------------------------------===//
 #include "StgcOptions.h"
 #include "stg/Support/InternalError.h"
-#include <utility>
 #include "llvm/Support/thread.h"
+#include <utility>
 
 using namespace stg;
 

@@ -146,7 +146,9 @@ error[E205]: nothing to sum: neither `x` nor `w_gate` has dimension Dff
 TEST_F(DiagnosticTextTest, placeInsideALibraryAndTheCallThatLedThere) {
   FileId library = add("std/attention.stg", "\n  factor H = (KV, R)   # of the range only\n");
   FileId file = add("my.stg", "    attn: gqa(x)\n");
-  diags.report(find(library, "factor H = (KV, R)"), diag::NotAMultiple{.dim = "H", .size = 30, .divisor = "KV", .divisorSize = 8})
+  diags
+      .report(find(library, "factor H = (KV, R)"),
+              diag::NotAMultiple{.dim = "H", .size = 30, .divisor = "KV", .divisorSize = 8})
       .snippet(Snippet::Inline)
       .within(find(file, "gqa"), "attn: gqa(...)")
       .note("H was set by --set model.H=30.  Nearest that work: 24, 32");

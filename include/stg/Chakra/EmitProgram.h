@@ -41,8 +41,8 @@ struct TraceOutput {
   EmitSummary summary = {};
 };
 
-/// Writes all programs into one directory, which appears when the last is complete. Programs must be Typed. E751, E752, or
-/// E606 if the directory cannot be written; nothing is left behind then. `options.prefix` is not used.
+/// Writes all programs into one directory, which appears when the last is complete. Programs must be Typed. E751, E752,
+/// or E606 if the directory cannot be written; nothing is left behind then. `options.prefix` is not used.
 Outcome emitPrograms(llvm::MutableArrayRef<TraceOutput> outputs, const EmitOptions &options, PassStats &stats,
                      Diagnostics &diags);
 

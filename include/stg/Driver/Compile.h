@@ -22,7 +22,7 @@ struct CompileOptions {
 struct CompiledWorkload {
   std::string name;
   std::string outputFolder;
-  Program program;     ///< at level Typed
+  Program program;       ///< at level Typed
   uint64_t opVisits = 0; ///< by all passes, see the cost law
 };
 
@@ -33,7 +33,8 @@ std::vector<std::string> librarySearchPath(const CompileOptions &options);
 class Compilation {
 public:
   explicit Compilation(CompileOptions options)
-      : options_(std::move(options)), diags_(sources_), loader_(sources_, context_, diags_, librarySearchPath(options_)) {}
+      : options_(std::move(options)), diags_(sources_),
+        loader_(sources_, context_, diags_, librarySearchPath(options_)) {}
 
   /// Loads, and checks every declaration and plan of the file and of the files it uses by path.
   const Module *load(llvm::StringRef path);

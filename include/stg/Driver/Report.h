@@ -1,7 +1,7 @@
 //===- Report.h - what a compiled workload costs ---------------------------------===//
-// Everything is a sum over kernels per body, times the units of that body: the cost law holds for reports too. Parameters
-// in elements, FLOPs with a multiply-add = 2, bytes as kernels move them. One forward pass of one rank unless said
-// otherwise.
+// Everything is a sum over kernels per body, times the units of that body: the cost law holds for reports too.
+// Parameters in elements, FLOPs with a multiply-add = 2, bytes as kernels move them. One forward pass of one rank
+// unless said otherwise.
 //===----------------------------------------------------------------------===//
 #ifndef STG_DRIVER_REPORT_H
 #define STG_DRIVER_REPORT_H

@@ -37,7 +37,8 @@ using LayerPtr = std::shared_ptr<const LayerValue>;
 using ListPtr = std::shared_ptr<const std::vector<StaticValue>>;
 
 struct StaticValue {
-  std::variant<NoneStatic, UnknownStatic, bool, DimExpr, double, std::string, ElementType, MaskValue, DimGroup, LayerPtr, ListPtr>
+  std::variant<NoneStatic, UnknownStatic, bool, DimExpr, double, std::string, ElementType, MaskValue, DimGroup,
+               LayerPtr, ListPtr>
       value;
 
   template <class T> const T *getIf() const { return std::get_if<T>(&value); }
@@ -105,8 +106,8 @@ struct Tensor {
 struct Stored {
   TensorType type;
   bool unknown = false;
-  UnitId unit;         ///< owner, or invalid: the program
-  uint32_t index = 0;  ///< slot of the owner's body, or id in the program
+  UnitId unit;        ///< owner, or invalid: the program
+  uint32_t index = 0; ///< slot of the owner's body, or id in the program
   bool isState = false;
   std::string path;
   SourceRange where;

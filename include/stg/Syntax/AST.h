@@ -28,7 +28,22 @@ struct Name {
 //===----------------------------------------------------------------------===//
 
 enum class ExprKind : uint8_t {
-  Int, Float, String, Bool, None, Path, Call, List, Tuple, Index, View, Unary, Chain, Binary, Reduce, If
+  Int,
+  Float,
+  String,
+  Bool,
+  None,
+  Path,
+  Call,
+  List,
+  Tuple,
+  Index,
+  View,
+  Unary,
+  Chain,
+  Binary,
+  Reduce,
+  If
 };
 
 struct Expr {
@@ -142,7 +157,7 @@ enum class Reduction : uint8_t { Sum, Mean, Max, Min, Prod, Softmax, Each };
 struct ReduceExpr : Expr {
   Reduction op;
   llvm::ArrayRef<Name> dims;
-  bool ellipsis; ///< `sum(...) e`: over all dims
+  bool ellipsis;         ///< `sum(...) e`: over all dims
   SourceRange headRange; ///< `sum(D, F)`
   const Expr *operand;
   static bool classof(const Expr *e) { return e->kind == ExprKind::Reduce; }
@@ -175,14 +190,14 @@ struct Dims {
 struct TensorParam {
   Name name;
   Dims dims;
-  Name dtype; ///< empty if not written
+  Name dtype;    ///< empty if not written
   bool optional; ///< may be `none`
   SourceRange range;
 };
 /// A static parameter `F: dim = 4 * D`.
 struct StaticParam {
   Name name;
-  Name type; ///< empty if not written
+  Name type;         ///< empty if not written
   const Expr *value; ///< default, or null
   SourceRange range;
 };
@@ -199,7 +214,20 @@ struct Out {
 //===----------------------------------------------------------------------===//
 
 enum class StmtKind : uint8_t {
-  Let, Factor, Require, Input, Weight, State, Share, Repeat, Unit, If, Return, Loss, Output, Assign
+  Let,
+  Factor,
+  Require,
+  Input,
+  Weight,
+  State,
+  Share,
+  Repeat,
+  Unit,
+  If,
+  Return,
+  Loss,
+  Output,
+  Assign
 };
 struct Stmt {
   StmtKind kind;
@@ -338,7 +366,7 @@ struct Selector {
 };
 struct Axis {
   Name name;
-  bool fill; ///< `dp = *`
+  bool fill;        ///< `dp = *`
   const Expr *size; ///< null: not written (a parameter of that name) or filled
   SourceRange range;
 };
@@ -369,8 +397,24 @@ struct LayoutDim {
 };
 
 enum class PlanItemKind : uint8_t {
-  Let, Require, Include, If, Mesh, Fold, Split, Keep, Pin, Run, Fuse, Zero, Store, Recompute, Offload, Microbatch,
-  Pipeline, Precision
+  Let,
+  Require,
+  Include,
+  If,
+  Mesh,
+  Fold,
+  Split,
+  Keep,
+  Pin,
+  Run,
+  Fuse,
+  Zero,
+  Store,
+  Recompute,
+  Offload,
+  Microbatch,
+  Pipeline,
+  Precision
 };
 struct PlanItem {
   PlanItemKind kind;
@@ -485,9 +529,7 @@ struct PlanPrecision : PlanItem {
 // Workloads
 //===----------------------------------------------------------------------===//
 
-enum class WorkItemKind : uint8_t {
-  Let, Model, Plan, Mode, Sweep, Ranks, Routing, Set, Optimizer, Emit
-};
+enum class WorkItemKind : uint8_t { Let, Model, Plan, Mode, Sweep, Ranks, Routing, Set, Optimizer, Emit };
 struct WorkItem {
   WorkItemKind kind;
   SourceRange range;
@@ -550,14 +592,14 @@ enum class ItemKind : uint8_t { Use, Constant, Layer, Op, Optimizer, Model, Plan
 struct Item {
   ItemKind kind;
   SourceRange range;
-  Name name; ///< empty for `use`
+  Name name;           ///< empty for `use`
   llvm::StringRef doc; ///< the `##` lines above it, marks removed, joined by newlines
 };
 /// `use std.{a, b}`, `use std.norm.{rmsnorm}`, `use models.llama3`, `use "x.stg" as m`.
 struct UseItem : Item {
-  llvm::ArrayRef<Name> path; ///< empty for a file
+  llvm::ArrayRef<Name> path;  ///< empty for a file
   llvm::ArrayRef<Name> picks; ///< what stands in `.{...}`
-  const StringLit *file; ///< null for a path
+  const StringLit *file;      ///< null for a path
   Name alias;
   static bool classof(const Item *i) { return i->kind == ItemKind::Use; }
 };
