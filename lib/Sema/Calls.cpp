@@ -382,7 +382,9 @@ bool Elaborator::bindStatics(StringRef callee, llvm::ArrayRef<ast::StaticParam> 
     const ast::StaticParam &param = statics[i];
     const Override *override_ = nullptr;
     std::string instance = instancePath(scope.frame);
-    for (size_t k = 0; k < settings_.overrides.size() && !abstract_; ++k) {
+    // Parameters of the model and of instances in it; plans have settings of their own.
+    bool overridable = !abstract_ && (scope.frame == modelFrame_ || scope.frame->caller);
+    for (size_t k = 0; k < settings_.overrides.size() && overridable; ++k) {
       const Override &candidate = settings_.overrides[k];
       if (candidate.parameter != names[i] || !scope.frame->caller == !candidate.pattern.parts.empty())
         continue;

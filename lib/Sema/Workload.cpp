@@ -220,7 +220,7 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
   if (!declaration) {
     request.model = workload;
     if (!planSettings.empty())
-      diags_.report(planSettings[0].where, diag::UnknownOverride{.setting = planSettings[0].text, .model = "this workload",
+      diags_.report(planSettings[0].where, diag::UnknownOverride{.setting = StringRef(planSettings[0].text).substr(StringRef("--set ").size()), .model = "this workload",
                                                                  .parameter = planSettings[0].target.parts[1].name.text})
           .note("it has no plan");
     return true;
@@ -332,7 +332,7 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
         std::vector<StringRef> names;
         for (const ast::StaticParam &param : statics)
           names.push_back(param.name.text);
-        auto builder = diags_.report(setting.where, diag::UnknownOverride{.setting = setting.text,
+        auto builder = diags_.report(setting.where, diag::UnknownOverride{.setting = StringRef(setting.text).substr(StringRef("--set ").size()),
                                                                           .model = plan_.item->name.text, .parameter = name});
         builder.note("parameters: " + llvm::join(names, " "));
         continue;
