@@ -1,7 +1,9 @@
 //===- StgcOptions.cpp - the command line of stgc ---------------------------------===//
 #include "StgcOptions.h"
+#include "stg/Support/ClosestName.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 
 namespace stg {
 namespace {
@@ -92,8 +94,18 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
   static constexpr llvm::StringRef kQuestions[] = {"--help",   "-help",         "-h",         "--version",
                                                    "-version", "--help-hidden", "--help-list"};
   bool question = argc > 1 && llvm::is_contained(kQuestions, llvm::StringRef(words[1]));
-  if (argc > 1 && !question && !llvm::is_contained(kCommands, llvm::StringRef(words[1])))
+  if (argc > 1 && !question && !llvm::is_contained(kCommands, llvm::StringRef(words[1]))) {
+    // A word that is no option, no file and no command was meant to be a command.
+    llvm::StringRef word = words[1];
+    if (!word.starts_with("-") && !word.contains('.') && !word.contains('/') && !llvm::sys::fs::exists(word)) {
+      llvm::errs() << "error: there is no command `" << word << "`";
+      if (auto close = closestName(word, kCommands))
+        llvm::errs() << "; did you mean `" << *close << "`?";
+      llvm::errs() << "   commands: build check report fmt\n";
+      return std::nullopt;
+    }
     words.insert(words.begin() + 1, "build");
+  }
   if (!cl::ParseCommandLineOptions(static_cast<int>(words.size()), words.data(), kOverview, &llvm::errs()))
     return std::nullopt;
   CompileOptions compile;
