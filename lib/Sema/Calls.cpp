@@ -478,9 +478,10 @@ EvalResult Elaborator::callLayer(const LayerValue &layer, const ast::CallExpr *e
   frame->callText = (expr->label.empty() ? "" : label + ": ") + sourceText(calleeRange) + "(...)";
   frame->path =
       unitBase_ +
-      units_.uniqueInstance(
+      uniqueName(
+          stretch_.instances,
           StringRef(frame->caller->path).drop_front(std::min(unitBase_.size(), frame->caller->path.size())).str() +
-          label) +
+              label) +
       ".";
   frame->each = frame->caller->each;
   frame->each.append(each.begin(), each.end());

@@ -29,7 +29,8 @@ bool Elaborator::model(NamedItem item, llvm::ArrayRef<StaticArgument> arguments,
     auto it = scope->dims.find(name);
     if (it == scope->dims.end()) {
       if (ok)
-        diags_.report(call.valid() ? call : param.range, diag::MissingSize{.layer = declaration->name.text, .dim = name})
+        diags_
+            .report(call.valid() ? call : param.range, diag::MissingSize{.layer = declaration->name.text, .dim = name})
             .label("has no default")
             .help(declaration->name.text.str() + "(" + name.str() + " = 1024)");
       ok = false;
@@ -63,12 +64,13 @@ void Elaborator::checkUnused() {
   auto read = [&](const Body &body, OpKind kind, uint32_t slot) {
     auto [it, inserted] = reads.insert({{&body, kind, slot}, false});
     if (inserted)
-      it->second = llvm::any_of(body.ops, [&](const Op &op) { return op.kind == kind && op.get<SlotFields>().slot == slot; });
+      it->second =
+          llvm::any_of(body.ops, [&](const Op &op) { return op.kind == kind && op.get<SlotFields>().slot == slot; });
     return it->second;
   };
   // Marks what the slots of a unit that are not its own name, if its body reads them.
-  auto markBound = [&](const Body &body, OpKind kind, const auto &slots, const auto &bindings, std::vector<bool> &globals,
-                       std::set<std::pair<uint32_t, uint32_t>> &owned) {
+  auto markBound = [&](const Body &body, OpKind kind, const auto &slots, const auto &bindings,
+                       std::vector<bool> &globals, std::set<std::pair<uint32_t, uint32_t>> &owned) {
     size_t bound = 0;
     for (uint32_t slot = 0; slot < slots.size(); ++slot) {
       if (slots[slot].owned)
@@ -233,8 +235,9 @@ void Elaborator::declaration(NamedItem item) {
     if (formula)
       eval(formula, context);
   for (const ast::Name &saved : op->save) {
-    bool known = frame->outputTypes.count(saved.text) ||
-                 llvm::any_of(signature.tensors, [&](const ast::TensorParam &param) { return param.name.text == saved.text; });
+    bool known =
+        frame->outputTypes.count(saved.text) ||
+        llvm::any_of(signature.tensors, [&](const ast::TensorParam &param) { return param.name.text == saved.text; });
     if (!known)
       reportUnknownName(saved, scope);
   }
@@ -249,20 +252,23 @@ void Elaborator::declaration(NamedItem item) {
   if (op->gradKind == ast::OpItem::Grad::Block) {
     Scope *inner = newScope(scope, frame);
     if (op->gradParams.size() != signature.outs.size() && op->gradParams.size() > signature.outs.size())
-      diags_.report(op->gradParams.back().range, diag::TooManyTensors{.callee = "grad", .count = signature.outs.size()});
+      diags_.report(op->gradParams.back().range,
+                    diag::TooManyTensors{.callee = "grad", .count = signature.outs.size()});
     for (size_t i = 0; i < op->gradParams.size() && i < signature.outs.size(); ++i) {
       Op input;
       input.kind = OpKind::Input;
       input.fields = SlotFields{0};
       inner->values[op->gradParams[i].text] =
-          units_.add(std::move(input), unknownType(signature.outs[i].dims, signature.outs[i].dtype, *scope), op->gradParams[i].text.str())[0];
+          units_.add(std::move(input), unknownType(signature.outs[i].dims, signature.outs[i].dtype, *scope),
+                     op->gradParams[i].text.str())[0];
     }
     for (const ast::Out &out : signature.outs)
       if (!out.name.empty() && !inner->values.count(out.name.text)) {
         Op input;
         input.kind = OpKind::Input;
         input.fields = SlotFields{0};
-        inner->values[out.name.text] = units_.add(std::move(input), frame->outputTypes[out.name.text], out.name.text.str())[0];
+        inner->values[out.name.text] =
+            units_.add(std::move(input), frame->outputTypes[out.name.text], out.name.text.str())[0];
       }
     registerLets(op->grad, *inner);
     block(op->grad, *inner);
@@ -346,8 +352,9 @@ void stg::reportUnknownOverride(const Override &override_, NamedItem model, Diag
   }
   StringRef text = override_.text;
   text.consume_front("--set ");
-  auto builder = diags.report(override_.where, diag::UnknownOverride{.setting = text, .model = declaration->name.text,
-                                                                     .parameter = override_.parameter});
+  auto builder = diags.report(
+      override_.where,
+      diag::UnknownOverride{.setting = text, .model = declaration->name.text, .parameter = override_.parameter});
   std::string note = "parameters: " + llvm::join(names, " ");
   // `layers` for L: sizes are called by their first letter.
   auto close = closestName(override_.parameter, names);

@@ -238,6 +238,8 @@ private:
   struct Stretch {
     std::string prefix; ///< of units inside: `groups[2].`
     bool anyInside = false;
+    /// Labels of instances and paths of units that are taken here, as `f` and `f'1` differ.
+    llvm::StringMap<unsigned> instances, units;
     std::string unitBase, iterationPath; ///< of the surroundings, while a unit is walked
   };
   /// What the surroundings of an iteration were recording.

@@ -69,9 +69,10 @@ EvalResult Elaborator::eval(const ast::Expr *expr, Context &context) {
       auto *part = result.isStatic() ? result.value.getIf<DimGroup>() : nullptr;
       if (!part) {
         if (!(result.isStatic() && result.value.isUnknown()))
-          diags_.report(element->range, diag::NotUsableHere{.expression = sourceText(element->range),
-                                                            .actual = result.isStatic() ? result.value.kindName() : "a tensor",
-                                                            .expected = "a dimension"});
+          diags_.report(element->range,
+                        diag::NotUsableHere{.expression = sourceText(element->range),
+                                            .actual = result.isStatic() ? result.value.kindName() : "a tensor",
+                                            .expected = "a dimension"});
         return EvalResult::failed();
       }
       name += (name.empty() ? "(" : ", ") + program_.text(part->name).str();
@@ -203,7 +204,12 @@ EvalResult Elaborator::evalPath(const ast::PathExpr *expr, Context &context) {
   NamedItem item = context.scope->frame->item.module->find(expr->parts);
   if (item && item.item->kind == ast::ItemKind::Constant) {
     if (llvm::is_contained(callStack_, item.item)) {
-      diags_.report(item.item->range, diag::LetDependsOnItself{.name = name.text});
+      // Each of a circle may be evaluated first; the message stands at the one that is written first.
+      const ast::Item *first = item.item;
+      for (auto at = llvm::find(callStack_, item.item); at != callStack_.end(); ++at)
+        if ((*at)->range.file == first->range.file && (*at)->range.begin < first->range.begin)
+          first = *at;
+      diags_.report(first->range, diag::LetDependsOnItself{.name = first->name.text});
       return EvalResult::failed();
     }
     Frame *frame = frames_.emplace_back(std::make_unique<Frame>()).get();
@@ -245,22 +251,25 @@ EvalResult Elaborator::evalIndex(const ast::IndexExpr *expr, Context &context) {
       auto *size = index.value.getIf<DimExpr>();
       auto number = size ? size->integer() : std::nullopt;
       if (!number) {
-        diags_.report(expr->index->range,
-                      diag::NotUsableHere{.expression = sourceText(expr->index->range), .actual = index.value.kindName(),
-                                          .expected = "the number of an iteration"});
+        diags_.report(expr->index->range, diag::NotUsableHere{.expression = sourceText(expr->index->range),
+                                                              .actual = index.value.kindName(),
+                                                              .expected = "the number of an iteration"});
         return EvalResult::failed();
       }
       if (*number < 0 || *number >= static_cast<Int128>(repeat->iterations.size())) {
-        diags_.report(expr->index->range, diag::IndexOutside{.index = toString(*number),
-                                                             .what = repeat->name,
-                                                             .count = repeat->iterations.size()})
+        diags_
+            .report(expr->index->range, diag::IndexOutside{.index = toString(*number),
+                                                           .what = repeat->name,
+                                                           .count = repeat->iterations.size()})
             .note(repeat->iterations.empty() ? "no iteration has ended here"
                                              : "only iterations that have ended can be read");
         return EvalResult::failed();
       }
       if (expr->members.size() != 1) {
-        diags_.report(expr->range, diag::NotUsableHere{.expression = sourceText(expr->range), .actual = "an iteration",
-                                                       .expected = "a value of it"})
+        diags_
+            .report(expr->range, diag::NotUsableHere{.expression = sourceText(expr->range),
+                                                     .actual = "an iteration",
+                                                     .expected = "a value of it"})
             .help(sourceText(expr->range) + ".x");
         return EvalResult::failed();
       }
@@ -287,8 +296,10 @@ EvalResult Elaborator::evalIndex(const ast::IndexExpr *expr, Context &context) {
   EvalResult index = eval(expr->index, context);
   if (base.isTensors() && !base.tensors.empty()) {
     if (!base.tensors[0].unknown)
-      diags_.report(expr->range, diag::NotUsableHere{.expression = sourceText(expr->base->range), .actual = "a tensor",
-                                                     .expected = "a list, or the iterations of a repeat"})
+      diags_
+          .report(expr->range, diag::NotUsableHere{.expression = sourceText(expr->base->range),
+                                                   .actual = "a tensor",
+                                                   .expected = "a list, or the iterations of a repeat"})
           .help("at(x; S, 0) picks one position of a dimension");
     return EvalResult::failed();
   }
@@ -339,8 +350,8 @@ EvalResult Elaborator::evalView(const ast::ViewExpr *expr, Context &context) {
       for (Dim &part : group.parts) {
         const Dim *dim = operand->type.find(part.name);
         if (!dim) {
-          auto builder = diags_.report(name.range, diag::NoSuchDimOfTensor{
-                                                       .tensor = sourceText(expr->base->range), .dim = name.text});
+          auto builder = diags_.report(
+              name.range, diag::NoSuchDimOfTensor{.tensor = sourceText(expr->base->range), .dim = name.text});
           builder.note("it is " + describeOperand(expr->base, operand->type, context.scope));
           withInstances(builder, context.scope->frame);
           return EvalResult::failed();
@@ -352,8 +363,10 @@ EvalResult Elaborator::evalView(const ast::ViewExpr *expr, Context &context) {
         fromGroup = group;
     }
     auto mismatch = [&](DimExpr wanted) {
-      auto builder = diags_.report(item.range, diag::ViewSizes{.from = sourceText(item.from.range), .fromSize = total.str(),
-                                                               .to = sourceText(item.to.range), .toSize = wanted.str()});
+      auto builder = diags_.report(item.range, diag::ViewSizes{.from = sourceText(item.from.range),
+                                                               .fromSize = total.str(),
+                                                               .to = sourceText(item.to.range),
+                                                               .toSize = wanted.str()});
       if (auto a = total.size(), b = wanted.size(); a && b)
         builder.note(total.str() + " is " + std::to_string(*a) + ", " + wanted.str() + " is " + std::to_string(*b));
       withInstances(builder, context.scope->frame);
@@ -365,8 +378,8 @@ EvalResult Elaborator::evalView(const ast::ViewExpr *expr, Context &context) {
         if (sameSize(declared->size(program_.context->dims), total) != false) {
           view.to.append(declared->parts.begin(), declared->parts.end());
         } else if (item.from.names.size() == 1 && declared->parts.size() == 1) {
-          // A renamed dim keeps its own size, whatever the scope calls by that name: a tensor may carry S = 1500 where the
-          // parameter S is 448. Where two meet, E202 says so.
+          // A renamed dim keeps its own size, whatever the scope calls by that name: a tensor may carry S = 1500 where
+          // the parameter S is 448. Where two meet, E202 says so.
           view.to.push_back({declared->parts[0].name, total});
         } else {
           mismatch(declared->size(program_.context->dims));
@@ -407,9 +420,8 @@ EvalResult Elaborator::evalView(const ast::ViewExpr *expr, Context &context) {
       }
     }
     auto isFactoring = [&](NameId whole, llvm::ArrayRef<NameId> parts) {
-      return llvm::any_of(program_.factorings, [&](const Factoring &f) {
-        return f.whole == whole && llvm::equal(f.parts, parts);
-      });
+      return llvm::any_of(program_.factorings,
+                          [&](const Factoring &f) { return f.whole == whole && llvm::equal(f.parts, parts); });
     };
     llvm::SmallVector<NameId, 2> toNames;
     for (const Dim &dim : view.to)
@@ -438,8 +450,8 @@ EvalResult Elaborator::evalView(const ast::ViewExpr *expr, Context &context) {
       }
       names.push_back(dim.name);
     }
-  return EvalResult::of(emit(OpKind::View, {*operand}, std::move(fields), context, expr->range,
-                             {valueName(context, "view")})[0]);
+  return EvalResult::of(
+      emit(OpKind::View, {*operand}, std::move(fields), context, expr->range, {valueName(context, "view")})[0]);
 }
 
 EvalResult Elaborator::evalUnary(const ast::UnaryExpr *expr, Context &context) {
@@ -452,7 +464,8 @@ EvalResult Elaborator::evalUnary(const ast::UnaryExpr *expr, Context &context) {
     if (!tensor)
       return EvalResult::failed();
     if (expr->op == ast::UnaryOp::Not) {
-      diags_.report(expr->range, diag::NotUsableHere{.expression = sourceText(expr->operand->range), .actual = "a tensor",
+      diags_.report(expr->range, diag::NotUsableHere{.expression = sourceText(expr->operand->range),
+                                                     .actual = "a tensor",
                                                      .expected = "true or false"});
       return EvalResult::failed();
     }
@@ -472,8 +485,10 @@ EvalResult Elaborator::evalUnary(const ast::UnaryExpr *expr, Context &context) {
   } else if (auto *group = value.getIf<DimGroup>()) {
     return EvalResult::of(StaticValue{group->size(program_.context->dims) * -1});
   }
-  diags_.report(expr->range, diag::NotUsableHere{.expression = sourceText(expr->operand->range), .actual = value.kindName(),
-                                                 .expected = expr->op == ast::UnaryOp::Not ? "true or false" : "a number"});
+  diags_.report(expr->range,
+                diag::NotUsableHere{.expression = sourceText(expr->operand->range),
+                                    .actual = value.kindName(),
+                                    .expected = expr->op == ast::UnaryOp::Not ? "true or false" : "a number"});
   return EvalResult::failed();
 }
 
@@ -494,10 +509,9 @@ EvalResult Elaborator::evalIf(const ast::IfExpr *expr, Context &context) {
       return EvalResult::of(Tensor::makeUnknown());
     return EvalResult::of(StaticValue{UnknownStatic()});
   }
-  diags_.report(expr->cond->range,
-                diag::NotUsableHere{.expression = sourceText(expr->cond->range),
-                                    .actual = cond.isStatic() ? cond.value.kindName() : "a tensor",
-                                    .expected = "a condition that is decided at compile time"});
+  diags_.report(expr->cond->range, diag::NotUsableHere{.expression = sourceText(expr->cond->range),
+                                                       .actual = cond.isStatic() ? cond.value.kindName() : "a tensor",
+                                                       .expected = "a condition that is decided at compile time"});
   return EvalResult::failed();
 }
 
@@ -507,8 +521,9 @@ std::optional<Tensor> Elaborator::tensorOf(EvalResult result, const ast::Expr *e
   if (result.isTensors()) {
     if (result.tensors.size() == 1)
       return result.tensors[0];
-    diags_.report(expr->range, diag::ResultCount{.expression = sourceText(expr->range), .count = result.tensors.size(),
-                                                 .wanted = 1})
+    diags_
+        .report(expr->range,
+                diag::ResultCount{.expression = sourceText(expr->range), .count = result.tensors.size(), .wanted = 1})
         .help("take them apart first: a, b = " + sourceText(expr->range));
     return std::nullopt;
   }
@@ -517,7 +532,8 @@ std::optional<Tensor> Elaborator::tensorOf(EvalResult result, const ast::Expr *e
   if (result.value.getIf<double>() || result.value.getIf<DimExpr>() || result.value.getIf<DimGroup>())
     return constantTensor(result.value, context, expr->range);
   auto builder = diags_.report(expr->range, diag::NotUsableHere{.expression = sourceText(expr->range),
-                                                                .actual = result.value.kindName(), .expected = "a tensor"});
+                                                                .actual = result.value.kindName(),
+                                                                .expected = "a tensor"});
   if (auto *layer = result.value.getIf<LayerPtr>())
     builder.help("call it: " + (*layer)->name() + "(x)");
   withInstances(builder, context.scope->frame);

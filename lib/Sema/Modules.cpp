@@ -60,8 +60,9 @@ const Module *ModuleLoader::loadAt(StringRef path, SourceRange mention) {
     std::string chain;
     for (auto it = std::find(loading_.begin(), loading_.end(), path.str()); it != loading_.end(); ++it)
       chain += *it + " uses ";
-    diags_.report(mention, diag::CyclicUse{.path = path}).note(chain + path.str()).help(
-        "move what both need into a third file");
+    diags_.report(mention, diag::CyclicUse{.path = path})
+        .note(chain + path.str())
+        .help("move what both need into a third file");
     return nullptr;
   }
   auto found = byPath_.find(path);
@@ -113,6 +114,7 @@ void ModuleLoader::bring(Module &module, const Module &from, StringRef name, Sou
   NamedItem item = from.find(name);
   if (item && item.module == &from && !name.starts_with("_"))
     return declare(module, name, item, where);
+  module.lacking.insert(name);
   std::vector<StringRef> candidates;
   for (auto &[candidate, named] : from.names)
     if (named.module == &from && !candidate.starts_with("_"))
@@ -133,9 +135,12 @@ void ModuleLoader::resolveUse(Module &module, const ast::UseItem &use) {
       path = llvm::sys::path::parent_path(sources_.path(module.file));
       llvm::sys::path::append(path, use.file->value);
     }
-    if (const Module *used = loadAt(normalised(path), use.file->range))
+    if (const Module *used = loadAt(normalised(path), use.file->range)) {
       if (!module.aliases.insert({use.alias.text, used}).second)
         diags_.report(use.alias.range, diag::NameTwice{.name = use.alias.text});
+    } else {
+      module.lacking.insert(use.alias.text);
+    }
     return;
   }
   std::string relative;
@@ -151,13 +156,18 @@ void ModuleLoader::resolveUse(Module &module, const ast::UseItem &use) {
   };
   auto bringAll = [&](StringRef file, StringRef libraryName, SourceRange where) {
     const Module *used = loadLibrary(file, libraryName, where);
-    if (!used)
+    if (!used) {
+      module.lacksAny = true;
       return;
+    }
     for (auto &[name, item] : used->names)
       if (item.module == used && !name.starts_with("_"))
         declare(module, name, item, where);
   };
   auto missing = [&](StringRef name, SourceRange where, std::vector<std::string> siblings) {
+    module.lacksAny |= use.picks.empty() || isFolderInSearchPath(relative);
+    for (const ast::Name &pick : use.picks)
+      module.lacking.insert(pick.text);
     auto builder = diags_.report(where, diag::NoSuchModule{.name = name});
     std::vector<StringRef> candidates(siblings.begin(), siblings.end());
     if (auto close = closestName(name.rsplit('.').second.empty() ? name : name.rsplit('.').second, candidates))
@@ -187,7 +197,8 @@ void ModuleLoader::resolveUse(Module &module, const ast::UseItem &use) {
     }
     return;
   }
-  missing(dotted, pathRange, modulesIn(StringRef(relative).rsplit('/').first == relative ? "" : StringRef(relative).rsplit('/').first));
+  missing(dotted, pathRange,
+          modulesIn(StringRef(relative).rsplit('/').first == relative ? "" : StringRef(relative).rsplit('/').first));
 }
 
 std::string ModuleLoader::findInSearchPath(StringRef relative) const {

@@ -98,7 +98,8 @@ void Elaborator::reportUnknownDim(const ast::Name &name, Scope *scope) {
 }
 
 /// The first assignment to `name` inside an `if`, `repeat` or `unit` of the block; `around` is that statement.
-static const ast::Target *assignedInside(StringRef name, const ast::Block &block, const ast::Stmt *around, StringRef &word) {
+static const ast::Target *assignedInside(StringRef name, const ast::Block &block, const ast::Stmt *around,
+                                         StringRef &word) {
   for (const ast::Stmt *stmt : block.stmts) {
     const ast::Target *found = nullptr;
     if (auto *assign = llvm::dyn_cast<ast::AssignStmt>(stmt)) {
@@ -140,6 +141,8 @@ void Elaborator::reportUnknownValue(const ast::Name &name, Scope *scope) {
 }
 
 void Elaborator::reportUnknownName(const ast::Name &name, Scope *scope) {
+  if (scope->frame->item.module->lacks(name.text))
+    return;
   std::vector<StringRef> candidates;
   for (Scope *at = scope; at; at = at->parent)
     for (auto &[known, variable] : at->values)
@@ -192,7 +195,8 @@ std::optional<llvm::SmallVector<DimGroup, 6>> Elaborator::dimsOf(const ast::Dims
         whole.parts.append(group->parts.begin(), group->parts.end());
     }
     if (dim.composite)
-      whole.name = program_.context->name("(" + llvm::join(llvm::map_range(dim.parts, [](auto &p) { return p.name.text; }), ", ") + ")");
+      whole.name = program_.context->name(
+          "(" + llvm::join(llvm::map_range(dim.parts, [](auto &p) { return p.name.text; }), ", ") + ")");
     if (ok)
       groups.push_back(std::move(whole));
   }
@@ -212,11 +216,10 @@ std::optional<ElementType> Elaborator::elementOf(const ast::Name &dtype) {
   return std::nullopt;
 }
 
-std::optional<TensorType> Elaborator::typeOf(const ast::Dims &dims, const ast::Name &dtype, TensorClass cls, Scope *scope,
-                                             StringRef path) {
+std::optional<TensorType> Elaborator::typeOf(const ast::Dims &dims, const ast::Name &dtype, TensorClass cls,
+                                             Scope *scope, StringRef path) {
   auto groups = dimsOf(dims, scope);
-  std::optional<ElementType> element =
-      dtype.empty() ? settings_.precision.of(cls, path) : elementOf(dtype);
+  std::optional<ElementType> element = dtype.empty() ? settings_.precision.of(cls, path) : elementOf(dtype);
   if (!groups || !element)
     return std::nullopt;
   TensorType type;
@@ -282,7 +285,8 @@ std::string Elaborator::describeOperand(const ast::Expr *expr, const TensorType 
 }
 
 std::string Elaborator::instancePath(const Frame *frame) const {
-  std::string path = iterationPath_ + StringRef(frame->path).drop_front(std::min(unitBase_.size(), frame->path.size())).str();
+  std::string path =
+      iterationPath_ + StringRef(frame->path).drop_front(std::min(unitBase_.size(), frame->path.size())).str();
   if (!path.empty())
     path.pop_back(); // the final dot
   return path;

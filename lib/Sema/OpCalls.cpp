@@ -299,6 +299,8 @@ BodyId Elaborator::elaborateDefine(const ast::OpItem &op, Frame &frame, Scope &s
     types.push_back(typeOf(fields.operandFactors[i], operands[i].type.element));
   std::vector<Tensor> inputs;
   auto outer = units_.detach(types, names, inputs);
+  // Names inside are the block's own: the same block gives the same body wherever the op is called.
+  llvm::StringMap<unsigned> instances = std::exchange(stretch_.instances, {});
   std::string base = unitBase_;
   unitBase_ = frame.path;
   Recording recording = startRecording(nullptr);
@@ -354,6 +356,7 @@ BodyId Elaborator::elaborateDefine(const ast::OpItem &op, Frame &frame, Scope &s
     results.push_back(result);
   }
   stopRecording(std::move(recording));
+  stretch_.instances = std::move(instances);
   unitBase_ = base;
   if (!ok) {
     units_.abandon(std::move(outer));

@@ -1,12 +1,13 @@
 //===- Repeat.cpp - repeats and units ---------------------------------------------------===//
-// Each iteration of a `repeat` is a unit. Walking an iteration costs what its body costs, so it is done once per distinct
-// body: while an iteration is walked, every static decision that depends on its number is remembered together with the
-// expression (`if i % 8 == 4`, an argument, a `let`), and so is where each input of the body came from. A later iteration
-// evaluates the remembered expressions in order; if all come out alike, the walk would make the same body, and the unit is
-// that body with inputs bound anew. As the walk is a function of those decisions, the first difference decides.
+// Each iteration of a `repeat` is a unit. Walking an iteration costs what its body costs, so it is done once per
+// distinct body: while an iteration is walked, every static decision that depends on its number is remembered together
+// with the expression (`if i % 8 == 4`, an argument, a `let`), and so is where each input of the body came from. A
+// later iteration evaluates the remembered expressions in order; if all come out alike, the walk would make the same
+// body, and the unit is that body with inputs bound anew. As the walk is a function of those decisions, the first
+// difference decides.
 //
-// An iteration that uses its number otherwise, or has units inside, is walked every time; equal bodies are merged at the
-// end all the same.
+// An iteration that uses its number otherwise, or has units inside, is walked every time; equal bodies are merged at
+// the end all the same.
 //===----------------------------------------------------------------------===//
 #include "Elaborator.h"
 #include "llvm/ADT/STLExtras.h"
@@ -14,9 +15,6 @@
 
 using namespace stg;
 using llvm::StringRef;
-
-/// More iterations than any model has layers; each costs a few dozen bytes.
-static constexpr int64_t kMaxUnits = 1'000'000;
 
 namespace {
 
@@ -79,7 +77,7 @@ void Elaborator::closeStretch(StringRef next) {
   if (!units_.isOpen())
     return;
   std::string name = next.empty() ? "last" : first ? "first" : "before_" + next.str();
-  std::string path = stretch_.prefix + name;
+  std::string path = uniqueName(stretch_.units, stretch_.prefix + name);
   units_.close(path, withoutIndices(path), -1);
 }
 
@@ -119,11 +117,12 @@ void Elaborator::checkCarried(const ast::Block &body, StringRef unit, Scope *sco
       return text;
     };
     std::string enters = shown(before.type, after.type), leaves = shown(after.type, before.type);
-    auto builder = diags_.report(target ? target->name.range : body.range,
-                                 diag::CarriedTypeChange{.value = name, .unit = unit});
+    auto builder =
+        diags_.report(target ? target->name.range : body.range, diag::CarriedTypeChange{.value = name, .unit = unit});
     builder.label("enters as " + enters + ", leaves as " + leaves + "; the next iteration needs " + enters);
     if (before.type.element != after.type.element)
-      builder.note(name + " enters as " + spelling(before.type.element).str() + " and leaves as " + spelling(after.type.element).str());
+      builder.note(name + " enters as " + spelling(before.type.element).str() + " and leaves as " +
+                   spelling(after.type.element).str());
     withInstances(builder, scope->frame);
     after = Tensor::makeUnknown();
     return;
@@ -153,7 +152,8 @@ void Elaborator::repeatStatement(const ast::RepeatStmt *stmt, Scope &scope) {
   DimExpr size = count.isStatic() ? count.value.asSize(program_.context->dims) : DimExpr();
   if (!size && count.isStatic() && !count.value.isUnknown())
     diags_.report(stmt->count->range, diag::NotUsableHere{.expression = sourceText(stmt->count->range),
-                                                          .actual = count.value.kindName(), .expected = "a number of iterations"});
+                                                          .actual = count.value.kindName(),
+                                                          .expected = "a number of iterations"});
   scope.values[name] = handle;
   if (abstract_ || !size) {
     Scope *inner = newScope(&scope, scope.frame);
@@ -175,13 +175,14 @@ void Elaborator::repeatStatement(const ast::RepeatStmt *stmt, Scope &scope) {
   }
   auto number = size.integer();
   // Repeats in repeats multiply: what counts is the program's units.
-  int64_t limit = std::max<int64_t>(0, kMaxUnits - static_cast<int64_t>(units_.numUnits()));
+  int64_t limit = std::max<int64_t>(0, settings_.maxUnits - static_cast<int64_t>(units_.numUnits()));
   if (!number || *number < 0 || *number > limit) {
-    auto builder = diags_.report(stmt->count->range, diag::RepeatCount{.unit = name, .count = number ? toString(*number) : size.str(),
-                                                                       .limit = limit});
-    if (limit < kMaxUnits)
-      builder.note("a program has " + std::to_string(kMaxUnits) + " units at most, and this one has " +
-                   std::to_string(kMaxUnits - limit) + " already");
+    auto builder = diags_.report(
+        stmt->count->range,
+        diag::RepeatCount{.unit = name, .count = number ? toString(*number) : size.str(), .limit = limit});
+    if (limit < settings_.maxUnits)
+      builder.note("a program has " + std::to_string(settings_.maxUnits) + " units at most, and this one has " +
+                   std::to_string(settings_.maxUnits - limit) + " already");
     withInstances(builder, scope.frame);
     // What the iterations would have made is unknown from here on.
     for (auto &[at, entry] : outerTensors(scope))
@@ -194,7 +195,7 @@ void Elaborator::repeatStatement(const ast::RepeatStmt *stmt, Scope &scope) {
   if (nested)
     reusable_ = false;
   closeStretch(name);
-  std::string path = unitPathHere(name, scope);
+  std::string path = uniqueName(stretch_.units, unitPathHere(name, scope));
   bool reuse = !nested && llvm::none_of(settings_.overrides, [](const Override &o) { return o.pattern.hasIndex(); });
   std::vector<WalkedIteration> walked;
   size_t errors = diags_.numErrors();
@@ -302,7 +303,8 @@ bool Elaborator::decidesAlike(llvm::ArrayRef<Observation> observations, Scope &s
 }
 
 /// The inputs of a body for another iteration. False if one has another type now: the body does not fit.
-bool Elaborator::bindInputs(llvm::ArrayRef<InputSource> sources, UnitId model, Scope &scope, std::vector<ValueOrigin> &inputs) {
+bool Elaborator::bindInputs(llvm::ArrayRef<InputSource> sources, UnitId model, Scope &scope,
+                            std::vector<ValueOrigin> &inputs) {
   const Body &body = units_.bodyOf(model);
   for (size_t i = 0; i < sources.size(); ++i) {
     Tensor tensor;
@@ -398,7 +400,7 @@ void Elaborator::unitStatement(const ast::UnitStmt *stmt, Scope &scope) {
   if (unitDepth_ > 0)
     reusable_ = false;
   closeStretch(stmt->name.text);
-  std::string path = unitPathHere(stmt->name.text, scope);
+  std::string path = uniqueName(stretch_.units, unitPathHere(stmt->name.text, scope));
   Recording saved = startRecording(nullptr);
   Stretch outer = enterUnit(path, -1, scope);
   block(stmt->body, *inner);

@@ -5,7 +5,7 @@
 
 using namespace stg;
 
-std::string UnitBuilder::unique(llvm::StringMap<unsigned> &taken, const std::string &name) {
+std::string stg::uniqueName(llvm::StringMap<unsigned> &taken, const std::string &name) {
   unsigned &count = taken[name];
   std::string result = count == 0 ? name : name + "'" + std::to_string(count);
   ++count;
@@ -23,7 +23,6 @@ void UnitBuilder::open(std::string path, int64_t index) {
   slots_.clear();
   reads_.clear();
   names_.clear();
-  instances_.clear();
   kernel_ = dropouts_ = 0;
 }
 
@@ -71,7 +70,9 @@ ValueId UnitBuilder::local(const Tensor &tensor, std::pair<const void *, std::st
   op.fields = SlotFields{static_cast<uint32_t>(body_.inputs.size())};
   // `a[0].x` and `x` may be read by one body.
   std::string slot = name;
-  auto taken = [&] { return llvm::any_of(body_.inputs, [&](const InputSlot &known) { return program_.text(known.name) == slot; }); };
+  auto taken = [&] {
+    return llvm::any_of(body_.inputs, [&](const InputSlot &known) { return program_.text(known.name) == slot; });
+  };
   for (unsigned count = 1; taken(); ++count)
     slot = name + "'" + std::to_string(count);
   body_.inputs.push_back({program_.context->name(slot), tensor.type});
@@ -125,7 +126,8 @@ ValueId UnitBuilder::read(const Stored &stored) {
   return value;
 }
 
-llvm::SmallVector<Tensor, 2> UnitBuilder::add(Op op, llvm::ArrayRef<TensorType> types, llvm::ArrayRef<std::string> names) {
+llvm::SmallVector<Tensor, 2> UnitBuilder::add(Op op, llvm::ArrayRef<TensorType> types,
+                                              llvm::ArrayRef<std::string> names) {
   OpId id(static_cast<uint32_t>(body_.ops.size()));
   llvm::SmallVector<Tensor, 2> results;
   for (size_t i = 0; i < types.size(); ++i) {
@@ -134,7 +136,7 @@ llvm::SmallVector<Tensor, 2> UnitBuilder::add(Op op, llvm::ArrayRef<TensorType> 
     value.type = types[i];
     value.def = id;
     value.result = static_cast<uint32_t>(i);
-    value.name = program_.context->name(unique(names_, names[i]));
+    value.name = program_.context->name(uniqueName(names_, names[i]));
     body_.values.push_back(std::move(value));
     op.results.push_back(valueId);
     Tensor tensor;
@@ -151,7 +153,7 @@ void UnitBuilder::rename(ValueId value, const std::string &name) {
   llvm::StringRef known = program_.text(body_.value(value).name);
   if (known == name || known.starts_with(name + "'"))
     return;
-  body_.values[value.index].name = program_.context->name(unique(names_, name));
+  body_.values[value.index].name = program_.context->name(uniqueName(names_, name));
 }
 
 void UnitBuilder::addLoss(const Tensor &scalar) { body_.losses.push_back(local(scalar)); }
@@ -194,9 +196,9 @@ Stored UnitBuilder::declareGlobal(bool isState, std::string path, TensorType typ
 std::unique_ptr<UnitBuilder::Detached> UnitBuilder::detach(llvm::ArrayRef<TensorType> operands,
                                                            llvm::ArrayRef<std::string> names,
                                                            std::vector<Tensor> &inputs) {
-  auto outer = std::make_unique<Detached>(Detached{std::move(unit_), std::move(body_), std::move(imports_), std::move(slots_),
-                                                   std::move(reads_), std::move(names_), std::move(instances_), kernel_,
-                                                   dropouts_, open_});
+  auto outer =
+      std::make_unique<Detached>(Detached{std::move(unit_), std::move(body_), std::move(imports_), std::move(slots_),
+                                          std::move(reads_), std::move(names_), kernel_, dropouts_, open_});
   open(outer->unit.path, -1);
   for (size_t i = 0; i < operands.size(); ++i) {
     Op op;
@@ -215,7 +217,6 @@ void UnitBuilder::abandon(std::unique_ptr<Detached> outer) {
   slots_ = std::move(outer->slots);
   reads_ = std::move(outer->reads);
   names_ = std::move(outer->names);
-  instances_ = std::move(outer->instances);
   kernel_ = outer->kernel;
   dropouts_ = outer->dropouts;
   open_ = outer->open;
@@ -274,7 +275,8 @@ static size_t fingerprint(const Body &body) {
 }
 
 void UnitBuilder::finish() {
-  // 1. Equal bodies become one. What of them is read elsewhere does not tell them apart: the last iteration's is often less.
+  // 1. Equal bodies become one. What of them is read elsewhere does not tell them apart: the last iteration's is often
+  // less.
   std::vector<BodyId> bodyOf(bodies_.size());
   std::map<size_t, std::vector<BodyId>> byFingerprint;
   for (size_t i = 0; i < bodies_.size(); ++i) {
@@ -329,5 +331,5 @@ void UnitBuilder::finish() {
   // 4. Different bodies need different names: `blocks`, `blocks'1`.
   llvm::StringMap<unsigned> taken;
   for (Body &body : program_.bodies)
-    body.name = program_.context->name(unique(taken, program_.text(body.name).str()));
+    body.name = program_.context->name(uniqueName(taken, program_.text(body.name).str()));
 }

@@ -73,8 +73,6 @@ public:
 
   uint32_t nextKernel() { return ++kernel_; }
   uint32_t nextDropout() { return dropouts_++; }
-  /// `attn`, then `attn'1`: unique in the open unit.
-  std::string uniqueInstance(const std::string &path) { return unique(instances_, path); }
   TensorType typeOf(ValueId value) const { return *body_.value(value).type; }
   const Body &body() const { return body_; }
   /// Origins of the open unit's inputs so far, in slot order.
@@ -87,7 +85,7 @@ public:
     std::map<ImportKey, ValueId> imports;
     std::map<std::pair<bool, std::pair<UnitId, uint32_t>>, uint32_t> slots;
     std::map<std::pair<bool, uint32_t>, ValueId> reads;
-    llvm::StringMap<unsigned> names, instances;
+    llvm::StringMap<unsigned> names;
     uint32_t kernel, dropouts;
     bool open;
   };
@@ -104,16 +102,14 @@ public:
   void finish();
 
 private:
-  static std::string unique(llvm::StringMap<unsigned> &taken, const std::string &name);
-
   Program &program_;
   bool open_ = false;
   PendingUnit unit_;
   Body body_;
   std::map<ImportKey, ValueId> imports_;
   std::map<std::pair<bool, std::pair<UnitId, uint32_t>>, uint32_t> slots_; ///< (isState, owner) -> slot
-  std::map<std::pair<bool, uint32_t>, ValueId> reads_;                      ///< (isState, slot) -> value
-  llvm::StringMap<unsigned> names_, instances_;
+  std::map<std::pair<bool, uint32_t>, ValueId> reads_;                     ///< (isState, slot) -> value
+  llvm::StringMap<unsigned> names_;
   uint32_t kernel_ = 0, dropouts_ = 0;
 
   std::vector<Body> bodies_;
@@ -121,6 +117,9 @@ private:
   std::vector<PendingUnit> units_;
   std::vector<std::pair<std::string, Tensor>> outputs_;
 };
+
+/// `attn`, then `attn'1`, `attn'2`.
+std::string uniqueName(llvm::StringMap<unsigned> &taken, const std::string &name);
 
 /// Structural equality: same ops on same values, same slots and outputs. Names count, source places do not.
 bool sameBody(const Body &a, const Body &b);

@@ -38,7 +38,8 @@ struct Request {
 class WorkloadResolver {
 public:
   WorkloadResolver(const SourceManager &sources, Diagnostics &diags, IRContext &context, Elaborator &elaborator)
-      : sources_(sources), diags_(diags), context_(context), elaborator_(elaborator), plans_(elaborator, sources, diags, context) {}
+      : sources_(sources), diags_(diags), context_(context), elaborator_(elaborator),
+        plans_(elaborator, sources, diags, context) {}
 
   /// Evaluates every statement; false if the model or the plan cannot be told.
   bool resolve(NamedItem workload, llvm::ArrayRef<CommandLineSetting> settings, Request &request);
@@ -47,8 +48,8 @@ private:
   void modelOf(const ast::WorkUse *use, Scope &scope, Request &request);
   void planOf(const ast::WorkUse *use, Scope &scope);
   void mode(const ast::WorkMode *mode, Scope &scope, Request &request);
-  std::optional<Override> overrideOf(const ast::Selector &target, const ast::Expr *value, Scope &scope, SourceRange where,
-                                     std::string text);
+  std::optional<Override> overrideOf(const ast::Selector &target, const ast::Expr *value, Scope &scope,
+                                     SourceRange where, std::string text);
   /// The item that `m.x` or `m.x(...)` names, of the wanted kind.
   NamedItem find(const ast::Expr *value, ast::ItemKind kind, StringRef kindName, const Module &module,
                  llvm::ArrayRef<ast::Arg> &args);
@@ -76,6 +77,8 @@ NamedItem WorkloadResolver::find(const ast::Expr *value, ast::ItemKind kind, Str
   NamedItem item = path.empty() ? NamedItem() : module.find(path);
   if (item && item.item->kind == kind)
     return item;
+  if (!path.empty() && module.lacks(path[0].text))
+    return {};
   const Module *searched = &module;
   if (path.size() == 2)
     if (auto alias = module.aliases.find(path[0].text); alias != module.aliases.end())
@@ -118,10 +121,12 @@ void WorkloadResolver::mode(const ast::WorkMode *mode, Scope &scope, Request &re
     if (number && *number >= least && size.size())
       return size.size();
     if (number)
-      diags_.report(item.value->range, diag::OptionOutOfRange{.key = item.key.text, .value = toString(*number), .least = least});
+      diags_.report(item.value->range,
+                    diag::OptionOutOfRange{.key = item.key.text, .value = toString(*number), .least = least});
     else if (value.isStatic() && !value.value.isUnknown())
       diags_.report(item.value->range, diag::NotUsableHere{.expression = sources_.text(item.value->range),
-                                                           .actual = value.value.kindName(), .expected = "a whole number"});
+                                                           .actual = value.value.kindName(),
+                                                           .expected = "a whole number"});
     return std::nullopt;
   };
   SourceRange range = mode->range;
@@ -132,7 +137,8 @@ void WorkloadResolver::mode(const ast::WorkMode *mode, Scope &scope, Request &re
       checkKey(item, "train", {"optimizer", "clip", "steps"}, diags_);
       if (item.key.text == "optimizer" && item.value->kind != ast::ExprKind::None) {
         llvm::ArrayRef<ast::Arg> args;
-        if (NamedItem optimizer = find(item.value, ast::ItemKind::Optimizer, "optimizer", *scope.frame->item.module, args)) {
+        if (NamedItem optimizer =
+                find(item.value, ast::ItemKind::Optimizer, "optimizer", *scope.frame->item.module, args)) {
           Scope inner;
           Frame frame;
           frame.item = optimizer;
@@ -220,8 +226,11 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
   if (!declaration) {
     request.model = workload;
     if (!planSettings.empty())
-      diags_.report(planSettings[0].where, diag::UnknownOverride{.setting = StringRef(planSettings[0].text).substr(StringRef("--set ").size()), .model = "this workload",
-                                                                 .parameter = planSettings[0].target.parts[1].name.text})
+      diags_
+          .report(planSettings[0].where,
+                  diag::UnknownOverride{.setting = StringRef(planSettings[0].text).substr(StringRef("--set ").size()),
+                                        .model = "this workload",
+                                        .parameter = planSettings[0].target.parts[1].name.text})
           .note("it has no plan");
     return true;
   }
@@ -305,14 +314,16 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
         builder.note("formats: " + llvm::join(llvm::ArrayRef(kFormats), " "));
       } else if (emit->format.text != "chakra") {
         std::string format = emit->format.text.str();
-        request.refusals.push_back([range, format](Diagnostics &diags) { diags.report(range, diag::EmitNotYet{.format = format}); });
+        request.refusals.push_back(
+            [range, format](Diagnostics &diags) { diags.report(range, diag::EmitNotYet{.format = format}); });
       }
       for (const ast::KeyValue &option : emit->options.items) {
         checkKey(option, "emit", {"dir"}, diags_);
         auto *text = llvm::dyn_cast<ast::StringLit>(option.value);
         if (!text || text->value.empty() || text->value.starts_with("/") || text->value.contains(".."))
           diags_.report(option.value->range, diag::NotUsableHere{.expression = sources_.text(option.value->range),
-                                                                 .actual = "no folder below the output", .expected = "a relative path such as \"llama3\""});
+                                                                 .actual = "no folder below the output",
+                                                                 .expected = "a relative path such as \"llama3\""});
         else
           request.outputFolder = text->value.str();
       }
@@ -332,15 +343,19 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
         std::vector<StringRef> names;
         for (const ast::StaticParam &param : statics)
           names.push_back(param.name.text);
-        auto builder = diags_.report(setting.where, diag::UnknownOverride{.setting = StringRef(setting.text).substr(StringRef("--set ").size()),
-                                                                          .model = plan_.item->name.text, .parameter = name});
+        auto builder = diags_.report(
+            setting.where, diag::UnknownOverride{.setting = StringRef(setting.text).substr(StringRef("--set ").size()),
+                                                 .model = plan_.item->name.text,
+                                                 .parameter = name});
         builder.note("parameters: " + llvm::join(names, " "));
         continue;
       }
-      llvm::erase_if(planArguments_, [&](const StaticArgument &known) { return known.name == name || known.bareName == name; });
+      llvm::erase_if(planArguments_,
+                     [&](const StaticArgument &known) { return known.name == name || known.bareName == name; });
       planArguments_.push_back({name, {}, value.value, setting.where});
     }
-    plans_.evaluate(plan_, planArguments_, planCall_, request.ranks, request.ranksAt, PlanEvaluator::Check::WithSizes, request.plan);
+    plans_.evaluate(plan_, planArguments_, planCall_, request.ranks, request.ranksAt, PlanEvaluator::Check::WithSizes,
+                    request.plan);
   } else if (request.ranks > 1 && !seen[static_cast<size_t>(ast::WorkItemKind::Plan)]) {
     diags_.report(request.ranksAt, diag::RanksWithoutPlan{.ranks = request.ranks})
         .help("plan p, with `plan p { mesh dp = * }` in this file");
@@ -349,8 +364,8 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
 }
 
 /// The names that a plan may use: dims of the model, paths of its instances.
-void checkMentions(const Program &program, llvm::ArrayRef<PlanMention> mentions, Elaborator &elaborator, IRContext &context,
-                   const SourceManager &sources, Diagnostics &diags, Scope &scope) {
+void checkMentions(const Program &program, llvm::ArrayRef<PlanMention> mentions, Elaborator &elaborator,
+                   IRContext &context, const SourceManager &sources, Diagnostics &diags, Scope &scope) {
   std::vector<StringRef> dims;
   auto add = [&](NameId name) {
     StringRef text = program.text(name);
@@ -379,7 +394,8 @@ void checkMentions(const Program &program, llvm::ArrayRef<PlanMention> mentions,
         StringRef name = program.text(body.value(result).name);
         paths.push_back(path + "." + name.str());
         if (auto *call = std::get_if<CallFields>(&op.fields))
-          paths.push_back(path + "." + (name.contains('.') ? name.rsplit('.').first.str() + "." : "") + program.text(call->callee).str());
+          paths.push_back(path + "." + (name.contains('.') ? name.rsplit('.').first.str() + "." : "") +
+                          program.text(call->callee).str());
         if (auto *type = body.value(result).type ? &*body.value(result).type : nullptr)
           for (const Dim &dim : type->dims)
             add(dim.name);
@@ -404,8 +420,10 @@ void checkMentions(const Program &program, llvm::ArrayRef<PlanMention> mentions,
             listed += ")";
           }
       }
-      auto builder = diags.report(mention.dim.range, diag::UnknownPlanName{.kind = "dimension", .name = mention.dim.text,
-                                                                           .where = "model " + program.text(program.name).str()});
+      auto builder =
+          diags.report(mention.dim.range, diag::UnknownPlanName{.kind = "dimension",
+                                                                .name = mention.dim.text,
+                                                                .where = "model " + program.text(program.name).str()});
       builder.label("dimensions of this model: " + listed);
       auto close = closestName(mention.dim.text, dims);
       // A plural or a word for it: the dim that it begins with.
@@ -415,10 +433,12 @@ void checkMentions(const Program &program, llvm::ArrayRef<PlanMention> mentions,
             close = dim;
       if (close)
         builder.fixit(mention.dim.range, close->str());
-      builder.note("write `" + mention.dim.text.str() + "?` if the plan is shared and some models have no such dimension");
+      builder.note("write `" + mention.dim.text.str() +
+                   "?` if the plan is shared and some models have no such dimension");
       continue;
     }
-    auto pattern = evaluateSelector(*mention.selector, elaborator, scope, context, diags, sources.text(mention.selector->range));
+    auto pattern =
+        evaluateSelector(*mention.selector, elaborator, scope, context, diags, sources.text(mention.selector->range));
     if (!pattern)
       continue;
     PathPattern loose = *pattern;
@@ -436,7 +456,8 @@ void checkMentions(const Program &program, llvm::ArrayRef<PlanMention> mentions,
     std::string listed;
     for (auto &[path, count] : units)
       listed += (listed.empty() ? "" : ", ") + path + (count ? "[0.." + std::to_string(count) + ")" : "");
-    auto builder = diags.report(mention.selector->range, diag::SelectorMatchesNothing{.selector = sources.text(mention.selector->range)});
+    auto builder = diags.report(mention.selector->range,
+                                diag::SelectorMatchesNothing{.selector = sources.text(mention.selector->range)});
     builder.label("units here: " + listed);
     // Names inside units, for the last part.
     std::vector<std::string> inside;
@@ -460,7 +481,7 @@ void checkMentions(const Program &program, llvm::ArrayRef<PlanMention> mentions,
 } // namespace
 
 ResolvedWorkload stg::resolveWorkload(const WorkloadSource &source, llvm::ArrayRef<CommandLineSetting> settings,
-                                      const SourceManager &sources, Diagnostics &diags) {
+                                      const SourceManager &sources, Diagnostics &diags, int64_t maxUnits) {
   ResolvedWorkload result;
   result.name = source.name();
   result.context = std::make_shared<IRContext>();
@@ -471,9 +492,11 @@ ResolvedWorkload stg::resolveWorkload(const WorkloadSource &source, llvm::ArrayR
   size_t errors = diags.numErrors();
   bool resolved = resolver.resolve(source.item, settings, request);
   request.settings.precision = request.plan.precision;
+  request.settings.maxUnits = maxUnits;
   result.outputFolder = request.outputFolder;
   if (resolved && diags.numErrors() == errors) {
-    result.program = elaborateModel(request.model, request.arguments, request.call, request.settings, result.context, sources, diags, result.stats);
+    result.program = elaborateModel(request.model, request.arguments, request.call, request.settings, result.context,
+                                    sources, diags, result.stats);
     if (result.program) {
       result.program->mesh = request.plan.mesh;
       Frame frame;

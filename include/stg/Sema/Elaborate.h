@@ -27,11 +27,15 @@ struct Override {
   bool fromCommandLine = false;
 };
 
+/// More units than any program of today has; each costs a few dozen bytes.
+inline constexpr int64_t kMaxUnits = 1'000'000;
+
 struct ElaborateSettings {
   Mode mode = Mode::Forward;
   int64_t past = 0; ///< positions already in the cache (decode)
   Precision precision;
   std::vector<Override> overrides;
+  int64_t maxUnits = kMaxUnits;
 };
 
 /// Elaborates `item` (a model) with static arguments. Null after errors. `stats` counts the ops that were made, each as

@@ -9,6 +9,7 @@
 #include "stg/Syntax/AST.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,10 +32,15 @@ struct Module {
   llvm::MapVector<llvm::StringRef, NamedItem> names;
   /// `use "x.stg" as m`.
   llvm::MapVector<llvm::StringRef, const Module *> aliases;
+  /// What a `use` was to bring in and could not, which is reported there: names, or any name.
+  llvm::StringSet<> lacking;
+  bool lacksAny = false;
 
   /// `gqa`, or `m.gqa`. Nothing if there is no such name.
   NamedItem find(llvm::ArrayRef<ast::Name> path) const;
   NamedItem find(llvm::StringRef name) const;
+  /// Whether `name` (or `m.name`) may be unknown because of a faulty `use`.
+  bool lacks(llvm::StringRef name) const { return lacksAny || lacking.contains(name.split('.').first); }
   /// The items of kind `kind` declared in this very file.
   std::vector<const ast::Item *> declared(ast::ItemKind kind) const;
 };
@@ -43,7 +49,8 @@ struct Module {
 class ModuleLoader {
 public:
   /// `searchPath`: folders in which `use std.ffn` finds `std/ffn.stg`; the first that has it wins.
-  ModuleLoader(SourceManager &sources, ast::ASTContext &context, Diagnostics &diags, std::vector<std::string> searchPath)
+  ModuleLoader(SourceManager &sources, ast::ASTContext &context, Diagnostics &diags,
+               std::vector<std::string> searchPath)
       : sources_(sources), context_(context), diags_(diags), searchPath_(std::move(searchPath)) {}
 
   /// Null if it could not be read or parsed at all; otherwise what is there, faults being reported.

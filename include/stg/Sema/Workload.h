@@ -1,6 +1,6 @@
 //===- Workload.h - what a file asks to be compiled ---------------------------===//
-// A workload joins a model, a plan and how they run. Resolving one evaluates its statements; what this version cannot do
-// yet is refused by name, after everything it mentions has been checked.
+// A workload joins a model, a plan and how they run. Resolving one evaluates its statements; what this version cannot
+// do yet is refused by name, after everything it mentions has been checked.
 //===----------------------------------------------------------------------===//
 #ifndef STG_SEMA_WORKLOAD_H
 #define STG_SEMA_WORKLOAD_H
@@ -35,7 +35,7 @@ struct ResolvedWorkload {
 
 /// Evaluates and elaborates one workload. Without a program after errors.
 ResolvedWorkload resolveWorkload(const WorkloadSource &source, llvm::ArrayRef<CommandLineSetting> settings,
-                                 const SourceManager &sources, Diagnostics &diags);
+                                 const SourceManager &sources, Diagnostics &diags, int64_t maxUnits = kMaxUnits);
 
 /// Checks the names in plans and workloads of a module that need no model: axes, parameters, keys.
 void checkPlans(const Module &module, const SourceManager &sources, Diagnostics &diags);
