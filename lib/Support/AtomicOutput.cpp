@@ -71,7 +71,7 @@ void removeTree(int parent, const char *name, int depth) {
     char name[];
   };
   alignas(Entry) char buffer[4096];
-  for (int attempt = 0; attempt < 100; ++attempt) {
+  for (int attempt = 0; attempt < 100'000; ++attempt) {
     lseek(directory, 0, SEEK_SET);
     long bytes;
     while ((bytes = syscall(SYS_getdents64, directory, buffer, sizeof(buffer))) > 0)
