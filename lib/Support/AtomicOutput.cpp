@@ -89,7 +89,11 @@ void removeTree(int parent, const char *name, int depth) {
 
 constexpr int kDepth = 16;
 
+/// A handler is taking the output back; whoever cannot write because of that need not say so.
+std::atomic<bool> dying{false};
+
 void onSignal(int signal) {
+  dying = true;
   for (Slot &slot : slots)
     if (slot.used.load(std::memory_order_acquire))
       removeTree(AT_FDCWD, slot.path, kDepth);
@@ -327,11 +331,18 @@ OutputDirectory::~OutputDirectory() {
 llvm::Error OutputDirectory::writeFile(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> pieces) const {
   std::string path = temporary_ + "/" + name.str();
   int error = writeNewFile(path.c_str(), pieces);
-  if (error == ENOENT) {
-    if (std::error_code code = llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path)))
-      return outputError(target_ + "/" + name.str(), code.message());
+  // Folders that the name asks for are made one by one, and never the temporary directory itself: a signal's handler
+  // may have removed that while this thread still writes.
+  if (error == ENOENT && name.contains('/')) {
+    for (size_t slash = name.find('/'); slash != llvm::StringRef::npos; slash = name.find('/', slash + 1)) {
+      std::string folder = temporary_ + "/" + name.take_front(slash).str();
+      if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
+        return systemError(target_ + "/" + name.str(), errno);
+    }
     error = writeNewFile(path.c_str(), pieces);
   }
+  while (error != 0 && dying)
+    pause(); // until the handler, in another thread, has ended the program
   return error == 0 ? llvm::Error::success() : systemError(target_ + "/" + name.str(), error);
 }
 
