@@ -4,7 +4,6 @@
 #include "fmt/format.h"
 #include "stg/Chakra/TraceReader.h"
 #include "stg/Trace/TraceStats.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
@@ -13,12 +12,12 @@ namespace stg {
 namespace {
 
 /// Turns an error of the reader into a diagnostic: the user's fault or the environment's.
-void reportError(llvm::Error error, llvm::StringRef path, Diagnostics &diags) {
-  llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase &info) {
+void reportError(llvm::Error error, Diagnostics &diags) {
+  llvm::handleAllErrors(std::move(error), [&](llvm::FileError &info) {
     if (info.convertToErrorCode() == std::make_error_code(std::errc::invalid_argument))
-      diags.report(diag::TraceSetMalformed{.path = path, .reason = info.message()});
+      diags.report(diag::TraceSetMalformed{.path = info.getFileName(), .reason = info.messageWithoutFileInfo()});
     else
-      diags.report(diag::FileUnreadable{.path = path, .reason = info.message()});
+      diags.report(diag::FileUnreadable{.path = info.getFileName(), .reason = info.messageWithoutFileInfo()});
   });
 }
 
@@ -26,7 +25,7 @@ std::optional<TraceSet> findSet(llvm::ArrayRef<std::string> inputs, Diagnostics 
   llvm::Expected<TraceSet> set = findTraceSet(inputs);
   if (set)
     return std::move(*set);
-  reportError(set.takeError(), llvm::join(inputs, " "), diags);
+  reportError(set.takeError(), diags);
   return std::nullopt;
 }
 
@@ -34,7 +33,7 @@ std::optional<TraceReader> openFile(const TraceSet::File &file, Diagnostics &dia
   llvm::Expected<TraceReader> reader = TraceReader::open(file.path);
   if (reader)
     return std::move(*reader);
-  reportError(reader.takeError(), file.path, diags);
+  reportError(reader.takeError(), diags);
   return std::nullopt;
 }
 
@@ -175,15 +174,19 @@ ExitStatus printTraceStats(const StatsOptions &options, llvm::raw_ostream &out, 
     return diags.exitStatus();
   TraceStats stats(options.machine);
   DecodedNode node;
+  size_t opened = 0;
   for (const TraceSet::File &file : set->files) {
     std::optional<TraceReader> reader = openFile(file, diags);
     if (!reader)
       continue;
+    ++opened;
     stats.beginRank(file.rank, reader->fileBytes());
     while (reader->next(node))
       stats.add(node);
     reportEnding(*reader, file, diags);
   }
+  if (opened == 0)
+    return diags.exitStatus();
   if (options.format == StatsFormat::Json)
     printJson(stats, out);
   else
@@ -242,7 +245,7 @@ ExitStatus verifyTraces(const VerifyOptions &options, llvm::raw_ostream &out, Di
   if (!groupFile.empty()) {
     llvm::Expected<GroupTable> groups = readGroupFile(groupFile);
     if (!groups) {
-      reportError(groups.takeError(), groupFile, diags);
+      reportError(groups.takeError(), diags);
       return diags.exitStatus();
     }
     check.groups = std::move(*groups);
@@ -263,10 +266,12 @@ ExitStatus verifyTraces(const VerifyOptions &options, llvm::raw_ostream &out, Di
     nodes += checker.ranks().back().nodes;
     dependencies += checker.ranks().back().dependencies;
   }
+  if (checker.ranks().empty())
+    return diags.exitStatus();
   checker.finish();
 
-  std::string size =
-      fmt::format("{}, {}, {} dependencies", plural(set->files.size(), "rank"), plural(nodes, "node"), dependencies);
+  std::string size = fmt::format("{}, {}, {} dependencies", plural(checker.ranks().size(), "rank"),
+                                 plural(nodes, "node"), dependencies);
   if (findings.counts().empty() && !diags.hasErrors()) {
     out << "ok: " << size << '\n';
     return ExitStatus::Done;

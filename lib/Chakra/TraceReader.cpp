@@ -14,8 +14,11 @@
 namespace stg {
 namespace {
 
+llvm::Error fileError(llvm::StringRef path, std::errc code, const llvm::Twine &what) {
+  return llvm::createFileError(path, llvm::createStringError(std::make_error_code(code), what));
+}
 llvm::Error readError(llvm::StringRef path, const llvm::Twine &what) {
-  return llvm::createStringError(std::make_error_code(std::errc::io_error), "cannot read `" + path + "`: " + what);
+  return fileError(path, std::errc::io_error, what);
 }
 
 template <typename List, typename To> void copyValues(const List &list, DecodedAttribute &to, To) {
@@ -252,8 +255,7 @@ llvm::Expected<TraceSet> findTraceSet(llvm::ArrayRef<std::string> arguments) {
     if (error)
       return readError(argument, error.message());
     if (found.empty())
-      return llvm::createStringError(std::make_error_code(std::errc::invalid_argument),
-                                     "`" + argument + "` holds no `.et` file");
+      return fileError(argument, std::errc::invalid_argument, "holds no `.et` file");
     llvm::sort(found);
     llvm::for_each(found, add);
   }
@@ -265,9 +267,7 @@ llvm::Expected<std::map<std::string, std::vector<uint32_t>>> readGroupFile(llvm:
   auto file = llvm::MemoryBuffer::getFile(path);
   if (!file)
     return readError(path, file.getError().message());
-  auto malformed = [path](const llvm::Twine &what) {
-    return llvm::createStringError(std::make_error_code(std::errc::invalid_argument), "`" + path + "`: " + what);
-  };
+  auto malformed = [path](const llvm::Twine &what) { return fileError(path, std::errc::invalid_argument, what); };
   llvm::Expected<llvm::json::Value> json = llvm::json::parse((*file)->getBuffer());
   if (!json)
     return malformed(llvm::toString(json.takeError()));

@@ -77,8 +77,8 @@ struct TraceSet {
   std::string groupFile;
 };
 
-// Errors of the two below have the code `invalid_argument` where the input is wrong, and another where the environment
-// failed.
+// Errors of the two below, and of TraceReader::open, are llvm::FileError. Their code is `invalid_argument` where the
+// input is wrong, and another where the environment failed.
 
 /// Finds a trace set from the arguments of a command: directories, whose `.et` files are taken, or single files. A file
 /// without a number before `.et` gets its place among the arguments as rank.
