@@ -6,6 +6,7 @@
 #define STG_LIB_IR_IRLEXER_H
 
 #include "TextNames.h"
+#include "stg/Support/CroppedText.h"
 #include "stg/Support/Diagnostics.h"
 #include <cctype>
 #include <charconv>
@@ -34,9 +35,9 @@ public:
       ++length;
     llvm::StringRef found = text_.substr(at_, length);
     SourceRange place{file_, position(), static_cast<uint32_t>(at_ + found.size())};
-    diags_.report(place,
-                  diag::IRSyntax{.expected = what,
-                                 .found = atEnd() ? std::string("the end of the file") : "`" + found.str() + "`"});
+    diags_.report(
+        place, diag::IRSyntax{.expected = what,
+                              .found = atEnd() ? std::string("the end of the file") : "`" + croppedText(found) + "`"});
     throw ReadFailure();
   }
 

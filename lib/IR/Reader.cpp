@@ -49,7 +49,7 @@ private:
   }
 
   [[noreturn]] void unknown(llvm::StringRef kind, llvm::StringRef name, uint32_t begin) {
-    lex_.diags().report(lex_.since(begin), diag::IRUnknownName{.kind = kind, .name = name});
+    lex_.diags().report(lex_.since(begin), diag::IRUnknownName{.kind = kind, .name = croppedText(name)});
     throw ReadFailure();
   }
   /// Records a definition; a second one of the same name is an error.
@@ -62,7 +62,7 @@ private:
                 Index index, uint32_t begin) {
     if (names.try_emplace(key, index).second)
       return;
-    lex_.diags().report(lex_.since(begin), diag::IRDuplicateName{.kind = kind, .name = name});
+    lex_.diags().report(lex_.since(begin), diag::IRDuplicateName{.kind = kind, .name = croppedText(name)});
     throw ReadFailure();
   }
   template <class Index> Index use(const llvm::StringMap<Index> &names, llvm::StringRef kind) {
@@ -81,7 +81,7 @@ private:
       return {};
     std::optional<DimExpr> expr = context_.dims.parse(text);
     if (!expr) {
-      lex_.diags().report(lex_.since(begin), diag::IRBadSize{.text = text});
+      lex_.diags().report(lex_.since(begin), diag::IRBadSize{.text = croppedText(text)});
       throw ReadFailure();
     }
     return *expr;
@@ -188,8 +188,16 @@ private:
     uint32_t begin = lex_.position();
     std::string name = lex_.name("a size parameter");
     std::optional<int64_t> value;
-    if (lex_.take("="))
+    if (lex_.take("=")) {
+      uint32_t numberBegin = lex_.position();
       value = lex_.number<int64_t>("a whole number");
+      if (*value < 1) {
+        lex_.diags()
+            .report(lex_.since(numberBegin), diag::IRBadSize{.text = std::to_string(*value)})
+            .help("sizes are 1 or more");
+        throw ReadFailure();
+      }
+    }
     define(sizes_, "size", name, true, begin);
     program_.sizes.push_back({context_.name(name), context_.dims.symbol(name, value)});
   }
@@ -519,8 +527,8 @@ private:
         found.push_back(i);
     if (found.size() == 1)
       return found.front();
-    lex_.diags().report(ref.where,
-                        diag::IRUnknownName{.kind = found.empty() ? "factor" : "single factor", .name = ref.name});
+    lex_.diags().report(ref.where, diag::IRUnknownName{.kind = found.empty() ? "factor" : "single factor",
+                                                       .name = croppedText(ref.name)});
     throw ReadFailure();
   }
 
@@ -590,7 +598,7 @@ private:
     for (const PendingDefine &pending : defines_) {
       auto found = bodies_.find(pending.name);
       if (found == bodies_.end()) {
-        lex_.diags().report(pending.where, diag::IRUnknownName{.kind = "body", .name = pending.name});
+        lex_.diags().report(pending.where, diag::IRUnknownName{.kind = "body", .name = croppedText(pending.name)});
         throw ReadFailure();
       }
       program_.bodies[pending.body].ops[pending.op].get<CallFields>().define = found->second;
@@ -680,7 +688,8 @@ private:
       lex_.expected("`@` and a unit");
     std::string path = lex_.path('@');
     auto found = units_.find(path);
-    if (found == units_.end())
+    // The unit that is being read has its name already, but no output yet.
+    if (found == units_.end() || found->second.index >= program_.units.size())
       unknown("earlier unit", path, begin);
     lex_.want(":");
     return found->second;

@@ -4,6 +4,7 @@
 #include "stg/IR/Printer.h"
 #include "stg/IR/Reader.h"
 #include "stg/Interp/InterpReport.h"
+#include "stg/Support/CroppedText.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -67,7 +68,8 @@ void printKernels(const Program &program, llvm::raw_ostream &out) {
 bool reportViolations(const Program &program, Diagnostics &diags) {
   std::vector<Violation> violations = verifyProgram(program);
   for (const Violation &violation : violations)
-    diags.report(violation.where, diag::IRInvalid{.text = violation.op + " " + violation.text});
+    diags.report(violation.where,
+                 diag::IRInvalid{.text = croppedText(violation.op) + " " + croppedText(violation.text)});
   return !violations.empty();
 }
 
