@@ -1,4 +1,5 @@
 //===- Arithmetic.cpp - meanings that compute -----------------------------===//
+#include "RunSize.h"
 #include "stg/Interp/OpMeanings.h"
 #include <cmath>
 #include <limits>
@@ -126,6 +127,7 @@ Tensor contract(llvm::ArrayRef<Tensor> operands, llvm::ArrayRef<NameId> reduced,
   TensorDims all;
   for (const Tensor &operand : operands)
     all = unionOf(all, operand.dims);
+  checkCount(elementCount(all), kMostProducts, "products");
   auto [free, summed] = keptAndReduced(all, reduced);
   Tensor result = Tensor::filled(element, free);
   llvm::SmallVector<const Tensor *, 4> tensors = pointersTo(operands);

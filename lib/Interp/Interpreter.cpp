@@ -6,6 +6,7 @@
 // written since; writes are collected.
 //===----------------------------------------------------------------------===//
 #include "stg/Interp/Interpreter.h"
+#include "RunSize.h"
 #include "stg/Interp/OpMeanings.h"
 #include "stg/Interp/References.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -36,9 +37,10 @@ struct Leaves {
 
 class BodyRun {
 public:
-  /// `path` stands in front of value names in messages and tells the dropouts of equal bodies apart.
-  BodyRun(const Program &program, const Body &body, Leaves leaves, uint64_t seed, std::string path)
-      : program_(program), body_(body), leaves_(leaves), seed_(seed), path_(std::move(path)),
+  /// `path` stands in front of value names in messages and tells the dropouts of equal bodies apart. `elements` counts
+  /// what the whole run has made, as checkRunSize knows nothing of values without a type.
+  BodyRun(const Program &program, const Body &body, Leaves leaves, uint64_t seed, std::string path, int64_t &elements)
+      : program_(program), body_(body), leaves_(leaves), seed_(seed), path_(std::move(path)), elements_(elements),
         values_(body.values.size()) {}
 
   void run() {
@@ -82,6 +84,8 @@ private:
         throw InterpFault("is " + spelling(value.element).str() + ", but its type says " +
                           spelling(type->element).str());
     }
+    elements_ = saturatingSum(elements_, static_cast<int64_t>(value.data.size()));
+    checkCount(elements_, kMostElements, "elements");
     values_[id.index] = std::move(value);
   }
 
@@ -226,7 +230,8 @@ private:
     };
     auto none = [](uint32_t) -> Tensor { throw InterpFault("a define block has no weights and states"); };
     auto noWrite = [](uint32_t, Tensor) { throw InterpFault("a define block has no states"); };
-    BodyRun run(program_, body, {input, none, none, noWrite}, seed_, path_ + "." + program_.text(call.callee).str());
+    BodyRun run(program_, body, {input, none, none, noWrite}, seed_, path_ + "." + program_.text(call.callee).str(),
+                elements_);
     run.run();
     std::vector<Tensor> results;
     for (size_t i = 0; i < body.outputs.size() && i < call.resultFactors.size(); ++i) {
@@ -251,6 +256,7 @@ private:
   Leaves leaves_;
   uint64_t seed_;
   std::string path_;
+  int64_t &elements_;
   std::vector<std::optional<Tensor>> values_;
 };
 
@@ -260,6 +266,7 @@ public:
       : program_(program), inputs_(inputs), keep_(keep), unitOutputs_(program.units.size()) {}
 
   InterpResult run() {
+    checkRunSize(program_);
     for (uint32_t u = 0; u < program_.units.size(); ++u)
       runUnit(UnitId(u));
     for (const ProgramOutput &output : program_.outputs)
@@ -285,7 +292,7 @@ private:
           return void(known.value = std::move(value));
       result_.states.push_back({std::move(name), std::move(value)});
     };
-    BodyRun run(program_, body, {input, weight, state, writeState}, inputs_.seed, path);
+    BodyRun run(program_, body, {input, weight, state, writeState}, inputs_.seed, path, elements_);
     run.run();
 
     for (const BodyOutput &output : body.outputs)
@@ -390,6 +397,7 @@ private:
   const Program &program_;
   const InterpInputs &inputs_;
   KeepValues keep_;
+  int64_t elements_ = 0;
   std::vector<std::vector<Tensor>> unitOutputs_;
   std::map<std::string, Tensor> made_;
   InterpResult result_;

@@ -1,5 +1,6 @@
 //===- Tensor.cpp ---------------------------------------------------------===//
 #include "stg/Interp/Tensor.h"
+#include "RunSize.h"
 #include <cmath>
 #include <limits>
 
@@ -22,7 +23,7 @@ const int64_t *Index::find(NameId name) const {
 int64_t elementCount(llvm::ArrayRef<TensorDim> dims) {
   int64_t count = 1;
   for (const TensorDim &dim : dims)
-    count *= dim.size;
+    count = saturatingProduct(count, dim.size);
   return count;
 }
 
@@ -53,6 +54,10 @@ TensorDims without(llvm::ArrayRef<TensorDim> dims, NameId name) {
 }
 
 Tensor Tensor::filled(ElementType element, llvm::ArrayRef<TensorDim> dims, double value) {
+  for (const TensorDim &dim : dims)
+    if (dim.size < 0)
+      throw InterpFault("a dim has the size " + std::to_string(dim.size));
+  checkCount(elementCount(dims), kMostElements, "elements");
   Tensor tensor;
   tensor.element = element;
   tensor.dims.assign(dims.begin(), dims.end());

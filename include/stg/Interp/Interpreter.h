@@ -4,7 +4,8 @@
 // the program states.
 //
 // Needs    any level whose ops are those of Ops.def (Elaborated, Typed); every size has a value.
-// Throws   InterpFault, with the value's path in front, where program and inputs do not fit.
+// Throws   InterpFault, with the value's path in front, where program and inputs do not fit; without one if the program
+//          has more than 50 million elements.
 // Cost     the product of all dims of each op: for sizes of a few elements.
 //===----------------------------------------------------------------------===//
 #ifndef STG_INTERP_INTERPRETER_H

@@ -52,7 +52,7 @@ struct Tensor {
   TensorDims dims;
   std::vector<double> data;
 
-  /// A tensor of these dims with `value` everywhere.
+  /// A tensor of these dims with `value` everywhere. Throws InterpFault if it were too large to run on.
   static Tensor filled(ElementType element, llvm::ArrayRef<TensorDim> dims, double value = 0);
   static Tensor scalar(double value, ElementType element = ElementType::F32) { return filled(element, {}, value); }
 
@@ -69,7 +69,7 @@ struct Tensor {
   size_t offset(const Index &index) const;
 };
 
-/// Product of the sizes.
+/// Product of the sizes; the largest int64_t where it passes that.
 int64_t elementCount(llvm::ArrayRef<TensorDim> dims);
 /// The dims of `first`, then those of `second` that `first` lacks. Throws InterpFault if a shared one differs in size.
 TensorDims unionOf(llvm::ArrayRef<TensorDim> first, llvm::ArrayRef<TensorDim> second);
