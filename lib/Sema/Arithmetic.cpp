@@ -43,12 +43,15 @@ EvalResult Elaborator::staticArithmetic(ast::ChainOp op, const StaticValue &a, c
       result = x / y;
       auto value = result.rational();
       if (value && !value->isInteger() && !inCost_) {
-        diags_
-            .report(where, diag::InexactDivision{.dividend = x.str(),
-                                                 .dividendSize = toString(*x.integer()),
-                                                 .divisor = y.str(),
-                                                 .divisorSize = toString(*y.integer())})
-            .help("`//` rounds down; `1.0 * a / b` is a floating-point number");
+        auto builder = diags_.report(where, diag::InexactDivision{.dividend = x.str(),
+                                                                  .dividendSize = toString(*x.integer()),
+                                                                  .divisor = y.str(),
+                                                                  .divisorSize = toString(*y.integer())});
+        withInstances(builder, walking_);
+        for (Frame *at = walking_; at; at = at->caller)
+          for (const std::string &text : at->overridden)
+            builder.note(text);
+        builder.help("`//` rounds down; `1.0 * a / b` is a floating-point number");
         return EvalResult::failed();
       }
       break;

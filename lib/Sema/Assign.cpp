@@ -233,6 +233,14 @@ void Elaborator::assign(const ast::Target &target, EvalResult result, Scope &sco
     if (tensor.unknown || abstract_)
       return;
     UnitBuilder &units = units_;
+    bool repeated = unitDepth_ > 0 && !(stored.unit.valid() && stored.unit == units_.current());
+    if (!writtenStates_.insert({stored.unit, stored.index}).second || repeated) {
+      auto builder = diags_.report(target.name.range, diag::StateWrittenTwice{.state = name});
+      builder.note(repeated ? "it is declared outside and written in every iteration"
+                            : "a state keeps one value from a step to the next; write it once, at the end");
+      withInstances(builder, scope.frame);
+      return;
+    }
     uint32_t slot = units.slotOf(stored);
     emit(OpKind::Update, {tensor}, SlotFields{slot}, context, target.range.upTo(value->range), {});
     return;

@@ -425,6 +425,9 @@ EvalResult Elaborator::callBuiltin(Builtin builtin, const ast::CallExpr *expr, C
     // others align and the sizes add up: `concat(cls, e[N]; S)`, `concat(q_nope, q_rope; Dk)`.
     NameId dim = group->parts.size() == 1 ? group->parts[0].name : group->name;
     DimExpr declared = group->parts.size() == 1 ? group->parts[0].size : DimExpr();
+    // Where every operand has it, the result's is their sum, whatever the scope calls by that name.
+    if (llvm::all_of(tensors, [&](const Tensor &tensor) { return tensor.type.has(dim); }))
+      declared = DimExpr();
     auto chosen = concatDims(tensors, dim, declared);
     // Without a caller, sizes are symbols of which nobody knows whether they add up.
     if (!chosen && abstract_)

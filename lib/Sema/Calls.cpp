@@ -51,6 +51,19 @@ std::optional<LayerValue> Elaborator::calleeOf(llvm::ArrayRef<ast::Name> path, C
   return std::nullopt;
 }
 
+bool Elaborator::mayCall(SourceRange where) {
+  constexpr uint64_t kMaxCalls = 200'000;
+  if (tooLarge_)
+    return false;
+  if (++calls_ <= kMaxCalls)
+    return true;
+  tooLarge_ = true;
+  if (!abstract_)
+    diags_.report(where, diag::ModelTooLarge{.limit = kMaxCalls})
+      .note("`repeat` walks iterations that come out alike once; calls written out are walked each time");
+  return false;
+}
+
 static const ast::Signature &signatureOf(const ast::Item *item) {
   if (auto *op = llvm::dyn_cast<ast::OpItem>(item))
     return op->signature;
@@ -300,6 +313,15 @@ bool Elaborator::bindStatic(const ast::StaticParam &param, const StaticValue &va
     return true;
   }
   StringRef type = param.type.text;
+  // A default shows what is meant where no type is written.
+  if (type.empty() && param.value) {
+    if (param.value->kind == ast::ExprKind::Bool)
+      type = "bool";
+    else if (param.value->kind == ast::ExprKind::Float)
+      type = "float";
+    else if (param.value->kind == ast::ExprKind::Int)
+      type = "int";
+  }
   bool fits = type.empty() || (type == "int" && value.asSize(program_.context->dims)) ||
               (type == "float" && (value.getIf<double>() || value.asSize(program_.context->dims))) ||
               (type == "bool" && value.getIf<bool>()) || (type == "string" && value.getIf<std::string>()) ||
@@ -307,7 +329,7 @@ bool Elaborator::bindStatic(const ast::StaticParam &param, const StaticValue &va
               (type == "layer" && (value.getIf<LayerPtr>() || value.isNone())) ||
               (type == "list" && value.getIf<ListPtr>());
   static constexpr StringRef kTypes[] = {"dim", "int", "float", "bool", "string", "dtype", "mask", "layer", "list"};
-  if (!type.empty() && !llvm::is_contained(kTypes, type)) {
+  if (!llvm::is_contained(kTypes, type) && !type.empty()) {
     auto builder = diags_.report(param.type.range, diag::UnknownStaticType{.name = type});
     builder.note("static types: " + llvm::join(llvm::ArrayRef(kTypes), " "));
     return false;
@@ -463,11 +485,19 @@ EvalResult Elaborator::callLayer(const LayerValue &layer, const ast::CallExpr *e
   for (size_t i = 0; i < std::max<size_t>(1, signature.outs.size()); ++i)
     failed.tensors.push_back(Tensor::makeUnknown());
 
-  if (llvm::is_contained(callStack_, item) || callStack_.size() >= kMaxCallDepth) {
-    auto builder = diags_.report(expr->range, diag::RecursiveLayer{.layer = name});
-    withInstances(builder, context.scope->frame);
+  if (llvm::is_contained(callStack_, item)) {
+    withInstances(diags_.report(expr->range, diag::RecursiveLayer{.layer = name}), context.scope->frame);
     return failed;
   }
+  if (callStack_.size() >= kMaxCallDepth) {
+    // Said once, where a model needs it; declarations by themselves are walked as far as it goes.
+    if (abstract_)
+      return failed;
+    withInstances(diags_.report(expr->range, diag::CallsTooDeep{.limit = kMaxCallDepth}), context.scope->frame);
+    return failed;
+  }
+  if (!mayCall(expr->range))
+    return failed;
   ensureOpen();
   Frame *frame = frames_.emplace_back(std::make_unique<Frame>()).get();
   frame->caller = context.scope->frame;
@@ -493,6 +523,8 @@ EvalResult Elaborator::callLayer(const LayerValue &layer, const ast::CallExpr *e
     frame->shared = frame->caller->shared->child(StringRef(frame->path).drop_back().rsplit('.').second.str());
 
   Scope *scope = newScope(nullptr, frame);
+  Frame *outerWalk = walking_;
+  walking_ = frame;
   callStack_.push_back(item);
   bool ok = bindTensors(signature, name, tensors, tensorArgs, *scope, context, expr->range, *frame, nullptr);
   ok = ok && bindStatics(name, signature.statics, statics, *scope, expr->range);
@@ -527,6 +559,7 @@ EvalResult Elaborator::callLayer(const LayerValue &layer, const ast::CallExpr *e
     block(declaration->body, *scope);
   }
   callStack_.pop_back();
+  walking_ = outerWalk;
   if (!ok || frame->failed)
     return failed;
 

@@ -351,7 +351,6 @@ void stg::reportUnknownOverride(const Override &override_, NamedItem model, Diag
     return;
   }
   StringRef text = override_.text;
-  text.consume_front("--set ");
   auto builder = diags.report(
       override_.where,
       diag::UnknownOverride{.setting = text, .model = declaration->name.text, .parameter = override_.parameter});

@@ -15,6 +15,7 @@
 #include "stg/Sema/Values.h"
 #include "llvm/ADT/StringSet.h"
 #include <deque>
+#include <set>
 
 namespace stg {
 
@@ -48,6 +49,7 @@ struct Frame {
   std::string callText;
   llvm::SmallVector<DimGroup, 1> each; ///< leading dims of every weight inside
   std::optional<ElementType> returnElement;
+  llvm::StringSet<> factored; ///< dims that a `factor` of this instance split
   SharedInstance *shared = nullptr; ///< weights come from there
   llvm::StringSet<> guessedDims;    ///< bound by no known tensor (declarations only)
   bool returned = false;
@@ -111,6 +113,8 @@ public:
 
 private:
   void checkUnused();
+  /// Counts a call; false, after E256, if there are too many.
+  bool mayCall(SourceRange where);
 
   // --- Names (Names.cpp)
   Variable *findVariable(Scope *scope, llvm::StringRef name, Scope **where = nullptr);
@@ -286,7 +290,10 @@ private:
   Stretch stretch_;
   std::string unitBase_;           ///< path of the frame in which the open unit stands: names inside drop it
   std::deque<ast::Bind> defaults_; ///< defaults of dims, evaluated when first used
-  uint64_t opsMade_ = 0;
+  uint64_t opsMade_ = 0, calls_ = 0;
+  bool tooLarge_ = false; ///< E256 was reported: whatever is called now fails silently
+  Frame *walking_ = nullptr; ///< the innermost instance, for messages of expressions
+  std::set<std::pair<UnitId, uint32_t>> writtenStates_;
   std::vector<bool> overrideUsed_;
   std::map<NameId, const ast::OpItem *> opItems_; ///< ops that are called
   llvm::SmallVector<const ast::Item *, 16> callStack_;

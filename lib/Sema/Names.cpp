@@ -24,8 +24,14 @@ DimExpr DimGroup::size(DimContext &dims) const {
 void Elaborator::registerLets(const ast::Block &block, Scope &scope) {
   for (const ast::Stmt *stmt : block.stmts)
     if (auto *let = llvm::dyn_cast<ast::LetStmt>(stmt))
-      for (const ast::Bind &bind : let->binds)
-        scope.values.insert({bind.name.text, LazyLet{&bind}});
+      for (const ast::Bind &bind : let->binds) {
+        bool taken = scope.dims.count(bind.name.text) != 0 || scope.values.count(bind.name.text) != 0;
+        if (taken)
+          diags_.report(bind.name.range, diag::NameTwice{.name = bind.name.text})
+              .note("a `let` does not change a parameter; give it another name");
+        else
+          scope.values.insert({bind.name.text, LazyLet{&bind}});
+      }
 }
 
 /// Evaluates a `let` that is used before it stands. False if it is being evaluated: it depends on itself.
@@ -158,9 +164,18 @@ void Elaborator::reportUnknownName(const ast::Name &name, Scope *scope) {
 }
 
 DiagnosticBuilder Elaborator::withInstances(DiagnosticBuilder builder, Frame *frame) {
-  for (Frame *at = frame; at && at->caller; at = at->caller)
-    if (at->call.valid())
+  constexpr unsigned kMaxShown = 6;
+  unsigned shown = 0, more = 0;
+  for (Frame *at = frame; at && at->caller; at = at->caller) {
+    if (!at->call.valid())
+      continue;
+    if (shown++ < kMaxShown)
       builder.within(at->call, at->callText);
+    else
+      ++more;
+  }
+  if (more)
+    builder.detail("in " + std::to_string(more) + " more calls");
   return builder;
 }
 

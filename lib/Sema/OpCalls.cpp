@@ -21,6 +21,12 @@ EvalResult Elaborator::callOp(const LayerValue &layer, const ast::CallExpr *expr
   for (size_t i = 0; i < signature.outs.size(); ++i)
     failed.tensors.push_back(Tensor::makeUnknown());
 
+  if (llvm::is_contained(callStack_, op)) {
+    withInstances(diags_.report(expr->range, diag::RecursiveLayer{.layer = name}), context.scope->frame);
+    return failed;
+  }
+  if (!mayCall(expr->range))
+    return failed;
   Frame *frame = frames_.emplace_back(std::make_unique<Frame>()).get();
   frame->caller = context.scope->frame;
   frame->item = layer.item;
@@ -215,6 +221,11 @@ EvalResult Elaborator::callOp(const LayerValue &layer, const ast::CallExpr *expr
     }
     size = size * times;
     auto exact = size.rational();
+    if (exact && exact->numerator < 0) {
+      auto builder = diags_.report(formula->range, diag::OptionOutOfRange{.key = sourceText(formula->range), .value = size.str() + (size.isConstant() ? "" : " = " + toString(exact->numerator)), .least = 0});
+      withInstances(builder, frame);
+      return program_.context->dims.constant(0);
+    }
     return exact && !exact->isInteger() ? program_.context->dims.apply(DimFn::Ceil, {size}) : size;
   };
   DimExpr zero = program_.context->dims.constant(0);
@@ -250,8 +261,10 @@ EvalResult Elaborator::callOp(const LayerValue &layer, const ast::CallExpr *expr
     }
     fields.statics.push_back({program_.context->name(known), std::move(arg)});
   }
+  callStack_.push_back(op);
   if (op->hasDefine && !abstract_)
     fields.define = elaborateDefine(*op, *frame, *scope, fields, variables, operands, operandNames);
+  callStack_.pop_back();
 
   // Results are named by the targets; below the statement's own expression by the op.
   std::vector<std::string> names;

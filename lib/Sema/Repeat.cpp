@@ -263,7 +263,9 @@ void Elaborator::repeatStatement(const ast::RepeatStmt *stmt, Scope &scope) {
       canReuse &= !carried.value.unknown && carried.value.unit == result.unit;
     stopRecording(std::move(saved));
     handle->iterations.push_back({canReuse ? result.unit : UnitId(), values});
-    if (canReuse)
+    // Many distinct iterations are walked each: comparing every one with all others would cost their square.
+    constexpr size_t kMaxModels = 64;
+    if (canReuse && walked.size() < kMaxModels)
       walked.push_back(std::move(result));
     // One faulty iteration is enough: the others would say the same.
     if (diags_.numErrors() != errors)

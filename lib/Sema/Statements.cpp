@@ -123,6 +123,10 @@ void Elaborator::factorStatement(const ast::FactorStmt *stmt, Scope &scope) {
   if (!found)
     return reportUnknownDim(stmt->dim, &scope);
   DimGroup whole = *found;
+  if (!scope.frame->factored.insert(stmt->dim.text).second) {
+    withInstances(diags_.report(stmt->range, diag::NameTwice{.name = stmt->dim.text}).note("it is factored already"), scope.frame);
+    return;
+  }
   DimContext &dims = program_.context->dims;
   DimExpr total = whole.size(dims), known = dims.constant(1);
   DimGroup result{whole.name, {}};
@@ -286,8 +290,12 @@ void Elaborator::declStatement(const ast::DeclStmt *stmt, Scope &scope) {
     }
     for (const DimGroup &each : llvm::reverse(frame->each))
       for (const Dim &part : llvm::reverse(each.parts)) {
-        if (type->has(part.name))
+        if (type->has(part.name)) {
+          auto builder = diags_.report(decl.dims.range, diag::DuplicateDim{.dim = program_.text(part.name)});
+          builder.note("`each(" + program_.text(part.name).str() + ")` gives every weight inside this dimension");
+          withInstances(builder, frame);
           continue;
+        }
         type->dims.insert(type->dims.begin(), part);
       }
     if (!checkElements(*type, decl.range, &scope)) {

@@ -1,6 +1,7 @@
 //===- UnitBuilder.cpp -------------------------------------------------------===//
 #include "UnitBuilder.h"
 #include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace stg;
@@ -267,8 +268,11 @@ bool stg::sameBody(const Body &a, const Body &b) {
 /// A cheap number that equal bodies share.
 static size_t fingerprint(const Body &body) {
   llvm::hash_code code = llvm::hash_combine(body.name.index, body.ops.size(), body.values.size(), body.outputs.size());
-  for (const Op &op : body.ops)
+  for (const Op &op : body.ops) {
     code = llvm::hash_combine(code, static_cast<unsigned>(op.kind), op.operands.size());
+    if (auto *constant = std::get_if<ConstantFields>(&op.fields))
+      code = llvm::hash_combine(code, llvm::bit_cast<uint64_t>(constant->number));
+  }
   for (const Value &value : body.values)
     code = llvm::hash_combine(code, value.name.index);
   return code;

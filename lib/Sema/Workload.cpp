@@ -228,7 +228,7 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
     if (!planSettings.empty())
       diags_
           .report(planSettings[0].where,
-                  diag::UnknownOverride{.setting = StringRef(planSettings[0].text).substr(StringRef("--set ").size()),
+                  diag::UnknownOverride{.setting = planSettings[0].text,
                                         .model = "this workload",
                                         .parameter = planSettings[0].target.parts[1].name.text})
           .note("it has no plan");
@@ -344,7 +344,7 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
         for (const ast::StaticParam &param : statics)
           names.push_back(param.name.text);
         auto builder = diags_.report(
-            setting.where, diag::UnknownOverride{.setting = StringRef(setting.text).substr(StringRef("--set ").size()),
+            setting.where, diag::UnknownOverride{.setting = setting.text,
                                                  .model = plan_.item->name.text,
                                                  .parameter = name});
         builder.note("parameters: " + llvm::join(names, " "));
