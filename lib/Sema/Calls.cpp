@@ -60,7 +60,7 @@ bool Elaborator::mayCall(SourceRange where) {
   tooLarge_ = true;
   if (!abstract_)
     diags_.report(where, diag::ModelTooLarge{.limit = kMaxCalls})
-      .note("`repeat` walks iterations that come out alike once; calls written out are walked each time");
+        .note("`repeat` walks iterations that come out alike once; calls written out are walked each time");
   return false;
 }
 

@@ -49,7 +49,7 @@ struct Frame {
   std::string callText;
   llvm::SmallVector<DimGroup, 1> each; ///< leading dims of every weight inside
   std::optional<ElementType> returnElement;
-  llvm::StringSet<> factored; ///< dims that a `factor` of this instance split
+  llvm::StringSet<> factored;       ///< dims that a `factor` of this instance split
   SharedInstance *shared = nullptr; ///< weights come from there
   llvm::StringSet<> guessedDims;    ///< bound by no known tensor (declarations only)
   bool returned = false;
@@ -291,7 +291,7 @@ private:
   std::string unitBase_;           ///< path of the frame in which the open unit stands: names inside drop it
   std::deque<ast::Bind> defaults_; ///< defaults of dims, evaluated when first used
   uint64_t opsMade_ = 0, calls_ = 0;
-  bool tooLarge_ = false; ///< E256 was reported: whatever is called now fails silently
+  bool tooLarge_ = false;    ///< E256 was reported: whatever is called now fails silently
   Frame *walking_ = nullptr; ///< the innermost instance, for messages of expressions
   std::set<std::pair<UnitId, uint32_t>> writtenStates_;
   std::vector<bool> overrideUsed_;

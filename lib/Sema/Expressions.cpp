@@ -53,11 +53,11 @@ EvalResult Elaborator::eval(const ast::Expr *expr, Context &context) {
     for (const ast::Expr *element : list->elements) {
       EvalResult result = eval(element, context);
       if (result.isTensors() && !result.tensors.empty() && !result.tensors[0].unknown)
-        withInstances(diags_.report(element->range,
-                                    diag::NotUsableHere{.expression = sourceText(element->range),
-                                                        .actual = "a tensor",
-                                                        .expected = "a static value: lists hold no tensors"}),
-                      context.scope->frame);
+        withInstances(
+            diags_.report(element->range, diag::NotUsableHere{.expression = sourceText(element->range),
+                                                              .actual = "a tensor",
+                                                              .expected = "a static value: lists hold no tensors"}),
+            context.scope->frame);
       if (!result.isStatic())
         return EvalResult::failed();
       values->push_back(result.value);

@@ -222,7 +222,11 @@ EvalResult Elaborator::callOp(const LayerValue &layer, const ast::CallExpr *expr
     size = size * times;
     auto exact = size.rational();
     if (exact && exact->numerator < 0) {
-      auto builder = diags_.report(formula->range, diag::OptionOutOfRange{.key = sourceText(formula->range), .value = size.str() + (size.isConstant() ? "" : " = " + toString(exact->numerator)), .least = 0});
+      auto builder = diags_.report(
+          formula->range,
+          diag::OptionOutOfRange{.key = sourceText(formula->range),
+                                 .value = size.str() + (size.isConstant() ? "" : " = " + toString(exact->numerator)),
+                                 .least = 0});
       withInstances(builder, frame);
       return program_.context->dims.constant(0);
     }

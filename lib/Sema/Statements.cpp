@@ -124,7 +124,8 @@ void Elaborator::factorStatement(const ast::FactorStmt *stmt, Scope &scope) {
     return reportUnknownDim(stmt->dim, &scope);
   DimGroup whole = *found;
   if (!scope.frame->factored.insert(stmt->dim.text).second) {
-    withInstances(diags_.report(stmt->range, diag::NameTwice{.name = stmt->dim.text}).note("it is factored already"), scope.frame);
+    withInstances(diags_.report(stmt->range, diag::NameTwice{.name = stmt->dim.text}).note("it is factored already"),
+                  scope.frame);
     return;
   }
   DimContext &dims = program_.context->dims;

@@ -1,8 +1,8 @@
 //===- UnitBuilder.cpp -------------------------------------------------------===//
 #include "UnitBuilder.h"
 #include "llvm/ADT/Hashing.h"
-#include "llvm/ADT/bit.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 
 using namespace stg;
 

@@ -227,10 +227,9 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
     request.model = workload;
     if (!planSettings.empty())
       diags_
-          .report(planSettings[0].where,
-                  diag::UnknownOverride{.setting = planSettings[0].text,
-                                        .model = "this workload",
-                                        .parameter = planSettings[0].target.parts[1].name.text})
+          .report(planSettings[0].where, diag::UnknownOverride{.setting = planSettings[0].text,
+                                                               .model = "this workload",
+                                                               .parameter = planSettings[0].target.parts[1].name.text})
           .note("it has no plan");
     return true;
   }
@@ -344,9 +343,8 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
         for (const ast::StaticParam &param : statics)
           names.push_back(param.name.text);
         auto builder = diags_.report(
-            setting.where, diag::UnknownOverride{.setting = setting.text,
-                                                 .model = plan_.item->name.text,
-                                                 .parameter = name});
+            setting.where,
+            diag::UnknownOverride{.setting = setting.text, .model = plan_.item->name.text, .parameter = name});
         builder.note("parameters: " + llvm::join(names, " "));
         continue;
       }
