@@ -435,7 +435,7 @@ EvalResult Elaborator::evalReduce(const ast::ReduceExpr *expr, Context &context)
       EvalResult factor = eval(term.value, below);
       if (factor.isFailed()) {
         failed = true;
-      } else if (factor.isStatic() && !factor.value.isUnknown()) {
+      } else if (factor.isStatic() && (factor.value.asSize(dims) || factor.value.getIf<double>())) {
         if (scale.isNone())
           scale = factor.value;
         else

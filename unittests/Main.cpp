@@ -1,0 +1,14 @@
+//===- Main.cpp - what every unit test binary starts with ---------------------===//
+// GoogleTest's own options, and `--seed=N`: tests of random programs begin with that seed (as with STG_SEED=N).
+//===----------------------------------------------------------------------===//
+#include <cstdlib>
+#include <cstring>
+#include <gtest/gtest.h>
+
+int main(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  for (int i = 1; i < argc; ++i)
+    if (std::strncmp(argv[i], "--seed=", 7) == 0)
+      setenv("STG_SEED", argv[i] + 7, /*overwrite=*/1);
+  return RUN_ALL_TESTS();
+}
