@@ -252,7 +252,7 @@ EvalResult Elaborator::evalIndex(const ast::IndexExpr *expr, Context &context) {
       bool touched = touchedIndex_;
       EvalResult index = eval(expr->index, context);
       touchedIndex_ = touched;
-      if (!index.isStatic() || abstract_)
+      if (!index.isStatic() || abstract_ || repeat->failed)
         return EvalResult::of(Tensor::makeUnknown());
       auto *size = index.value.getIf<DimExpr>();
       auto number = size ? size->integer() : std::nullopt;

@@ -16,8 +16,11 @@ Scope *Elaborator::newScope(Scope *parent, Frame *frame) {
 
 DimExpr DimGroup::size(DimContext &dims) const {
   DimExpr product = dims.constant(1);
-  for (const Dim &part : parts)
+  for (const Dim &part : parts) {
+    if (!part.size)
+      return {}; // a dim that a builtin makes, `slice(x; S, Sq, 0)`, and nothing declares
     product = product * part.size;
+  }
   return product;
 }
 

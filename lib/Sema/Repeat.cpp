@@ -268,8 +268,10 @@ void Elaborator::repeatStatement(const ast::RepeatStmt *stmt, Scope &scope) {
     if (canReuse && walked.size() < kMaxModels)
       walked.push_back(std::move(result));
     // One faulty iteration is enough: the others would say the same.
-    if (diags_.numErrors() != errors)
+    if (diags_.numErrors() != errors) {
+      handle->failed = true;
       break;
+    }
   }
 }
 

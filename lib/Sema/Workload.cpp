@@ -171,7 +171,7 @@ void WorkloadResolver::mode(const ast::WorkMode *mode, Scope &scope, Request &re
         continue;
       if (item.key.text == "past")
         request.settings.past = *value;
-      else if (*value > 1) {
+      else if (item.key.text == "steps" && *value > 1) {
         SourceRange at = item.range;
         request.refusals.push_back([at](Diagnostics &diags) { diags.report(at, diag::DecodeStepsNotYet{}); });
       }

@@ -121,6 +121,7 @@ struct RepeatIterations {
   };
   std::string name;
   std::vector<Iteration> iterations;
+  bool failed = false; ///< an iteration had a fault: what is missing follows from it
 };
 
 /// The outcome of evaluating an expression. `Failed` was reported already, or follows from something unknown.
