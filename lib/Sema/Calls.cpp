@@ -52,10 +52,12 @@ std::optional<LayerValue> Elaborator::calleeOf(llvm::ArrayRef<ast::Name> path, C
 }
 
 bool Elaborator::mayCall(SourceRange where) {
-  constexpr uint64_t kMaxCalls = 200'000;
+  constexpr uint64_t kMaxCalls = 50'000;
   if (tooLarge_)
     return false;
-  if (++calls_ <= kMaxCalls)
+  // A declaration is walked for its own names; what it calls a thousand times over is checked by itself.
+  constexpr uint64_t kMaxCallsOfDeclaration = 1'000;
+  if (++calls_ <= (abstract_ ? kMaxCallsOfDeclaration : kMaxCalls))
     return true;
   tooLarge_ = true;
   if (!abstract_)
