@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 #include "DimNode.h"
 #include "RationalMath.h"
+#include "stg/Support/InternalError.h"
 #include "llvm/ADT/Hashing.h"
 #include <algorithm>
-#include <cassert>
 
 namespace stg {
 
@@ -522,7 +522,8 @@ DimExpr DimContext::symbol(llvm::StringRef name, std::optional<int64_t> value) {
 }
 
 DimExpr DimContext::apply(DimFn fn, llvm::ArrayRef<DimExpr> args) {
-  assert(!args.empty());
+  if (args.empty())
+    internalError("size function", "without arguments");
   for (DimExpr arg : args)
     if (DimNode::of(arg).isOverflow)
       return impl_->overflow();
@@ -550,8 +551,7 @@ DimExpr DimContext::apply(DimFn fn, llvm::ArrayRef<DimExpr> args) {
       return operands[0];
     break;
   case DimFn::Pairs:
-    assert(false && "pairs() makes these");
-    break;
+    internalError("pairs", "made by apply(); a mask is needed, so DimContext::pairs makes it");
   }
   const Atom *atom = impl_->function(fn, MaskKind::Full, operands);
   if (llvm::all_of(operands, [](DimExpr arg) { return arg.isConstant(); }) && atom->value)

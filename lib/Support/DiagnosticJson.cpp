@@ -5,8 +5,6 @@
 
 namespace stg {
 
-namespace {
-
 llvm::StringRef severityName(Severity severity) {
   switch (severity) {
   case Severity::Error:
@@ -19,6 +17,8 @@ llvm::StringRef severityName(Severity severity) {
   }
   llvm_unreachable("covered switch");
 }
+
+namespace {
 
 class JsonWriter {
 public:

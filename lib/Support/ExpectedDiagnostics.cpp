@@ -1,6 +1,8 @@
 //===- ExpectedDiagnostics.cpp - messages that a test file announces ------===//
 #include "stg/Support/ExpectedDiagnostics.h"
 
+#include "stg/Support/DiagnosticRenderer.h"
+
 #include "llvm/Support/Regex.h"
 
 #include <optional>
@@ -18,19 +20,6 @@ struct Expectation {
   llvm::StringRef severity, text, code;
   bool met = false;
 };
-
-llvm::StringRef severityWord(Severity severity) {
-  switch (severity) {
-  case Severity::Error:
-  case Severity::Failure:
-    return "error";
-  case Severity::Warning:
-    return "warning";
-  case Severity::Note:
-    return "note";
-  }
-  llvm_unreachable("covered switch");
-}
 
 std::optional<uint32_t> lineOfExpectation(llvm::StringRef place, uint32_t announcedAt) {
   uint32_t number = 0;
@@ -71,7 +60,7 @@ std::vector<Expectation> findExpectations(const SourceManager &sources, llvm::ra
 }
 
 bool announces(const Expectation &wanted, const Diagnostic &diagnostic, const SourceManager &sources) {
-  if (wanted.met || wanted.severity != severityWord(diagnostic.info.severity) ||
+  if (wanted.met || wanted.severity != severityName(diagnostic.info.severity) ||
       wanted.code != diagnostic.info.code() || !llvm::StringRef(diagnostic.message).contains(wanted.text))
     return false;
   if (!wanted.line)
@@ -94,7 +83,7 @@ bool matchExpectedDiagnostics(const Diagnostics &diags, llvm::raw_ostream &os) {
     }
     same = false;
     os << (diagnostic->range.valid() ? sources.describe(diagnostic->range) : "no place") << ": unexpected "
-       << severityWord(diagnostic->info.severity) << ": " << diagnostic->message << " [" << diagnostic->info.code()
+       << severityName(diagnostic->info.severity) << ": " << diagnostic->message << " [" << diagnostic->info.code()
        << "]\n";
   }
   for (const Expectation &wanted : expectations) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "RecoveringStrategy.h"
 #include "SyntaxSlips.h"
+#include "TokenRoles.h"
 
 namespace stg {
 
@@ -21,21 +22,6 @@ bool isLineRule(size_t rule) {
   case P::RulePlanItem:
   case P::RulePipeItem:
   case P::RuleWorkItem:
-    return true;
-  default:
-    return false;
-  }
-}
-
-/// Rules that are a list of lines.
-bool isListRule(size_t rule) {
-  switch (rule) {
-  case P::RuleFile:
-  case P::RuleBlock:
-  case P::RuleOpBlock:
-  case P::RulePlanBlock:
-  case P::RulePipeBlock:
-  case P::RuleWorkBlock:
     return true;
   default:
     return false;

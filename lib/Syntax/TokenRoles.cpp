@@ -5,11 +5,9 @@
 
 namespace stg {
 
-namespace {
-
 using P = antlr::StgParser;
 
-bool isList(size_t rule) {
+bool isListRule(size_t rule) {
   switch (rule) {
   case P::RuleFile:
   case P::RuleBlock:
@@ -22,6 +20,8 @@ bool isList(size_t rule) {
     return false;
   }
 }
+
+namespace {
 
 TokenRole parenRole(antlr4::ParserRuleContext *parent, antlr4::tree::ParseTree *node) {
   switch (parent->getRuleIndex()) {
@@ -65,13 +65,13 @@ TokenRole roleOf(antlr4::tree::TerminalNode *node) {
   size_t rule = parent->getRuleIndex();
   switch (node->getSymbol()->getType()) {
   case P::NL:
-    return isList(rule) ? TokenRole::Separator : TokenRole::Filler;
+    return isListRule(rule) ? TokenRole::Separator : TokenRole::Filler;
   case P::SEMI:
-    return isList(rule) ? TokenRole::Separator : TokenRole::BreakAfter;
+    return isListRule(rule) ? TokenRole::Separator : TokenRole::BreakAfter;
   case P::LBRACE: // of `use std.{a, b}`: no blanks around
-    return isList(rule) ? TokenRole::BlockOpen : rule == P::RuleUse ? TokenRole::Tight : TokenRole::Plain;
+    return isListRule(rule) ? TokenRole::BlockOpen : rule == P::RuleUse ? TokenRole::Tight : TokenRole::Plain;
   case P::RBRACE:
-    return isList(rule) ? TokenRole::BlockClose : rule == P::RuleUse ? TokenRole::Tight : TokenRole::Plain;
+    return isListRule(rule) ? TokenRole::BlockClose : rule == P::RuleUse ? TokenRole::Tight : TokenRole::Plain;
   case P::LPAREN:
     return parenRole(parent, node);
   case P::LBRACKET:

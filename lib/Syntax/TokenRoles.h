@@ -9,6 +9,9 @@
 
 namespace stg {
 
+/// Whether a grammar rule is a list of lines.
+bool isListRule(size_t rule);
+
 enum class TokenRole : uint8_t {
   Plain,
   /// A newline or `;` between two lines of a list.

@@ -8,6 +8,9 @@
 
 namespace stg {
 
+/// `error`, `warning` or `note`: a failure of the environment is an error to its reader.
+llvm::StringRef severityName(Severity severity);
+
 enum class DiagnosticFormat { Text, Json };
 
 /// `Auto`: on a terminal, unless the environment variable NO_COLOR is set.
