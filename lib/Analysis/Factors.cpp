@@ -137,6 +137,18 @@ void collectSliceFactors(const Op &op, FactorList &list) {
     list.addOperandOnly(1, *list.operand(1).find(op.get<AppendFields>().from), FactorKind::Whole);
 }
 
+/// The reverse of slice and at.
+void collectPadFactors(const Op &op, FactorList &list) {
+  const auto &fields = op.get<PadFields>();
+  for (const Dim &dim : list.result(0).dims)
+    if (dim.name == fields.to.name)
+      list.addResultOnly(dim, FactorKind::Whole);
+    else
+      list.addAligned(dim, FactorKind::Map);
+  if (fields.from)
+    list.addOperandOnly(0, *list.operand(0).find(fields.from), FactorKind::Whole);
+}
+
 void collectGatherFactors(const Op &op, FactorList &list) {
   for (const Dim &dim : list.result(0).dims)
     list.addAligned(dim, FactorKind::Map);

@@ -26,6 +26,18 @@ bool isFree(OpKind kind) {
   case OpKind::Stop:
   case OpKind::View:
   case OpKind::Update:
+  case OpKind::Accumulate:
+  case OpKind::Gradient:
+  case OpKind::Assign:
+  case OpKind::Tally:
+  case OpKind::Total:
+  case OpKind::Convert:
+  case OpKind::Shard:
+  case OpKind::Demote:
+  case OpKind::ReduceScatter:
+  case OpKind::AllReduce:
+  case OpKind::AllToAll:
+  case OpKind::AllGather:
     return true;
   default:
     return false;

@@ -30,7 +30,8 @@ std::string doubleText(double value) {
 
 class Printer {
 public:
-  Printer(const Program &program, llvm::raw_ostream &os) : program_(program), context_(*program.context), os_(os) {}
+  Printer(const Program &program, llvm::raw_ostream &os)
+      : program_(program), context_(*program.context), atoms_(program.mesh.atoms()), os_(os) {}
 
   void printProgram() {
     os_ << "stgir " << spelling(program_.level) << "\n";
@@ -112,9 +113,9 @@ private:
   void printHeader() {
     os_ << "program " << name(program_.name) << " mode " << spelling(program_.mode) << "\n";
     if (!program_.mesh.axes.empty())
-      os_ << "mesh " << join(program_.mesh.axes, [&](const MeshAxis &axis) {
-        return (detail::isBareName(axis.name) ? axis.name : quoted(axis.name)) + " = " + std::to_string(axis.size);
-      }) << "\n";
+      os_ << "mesh " << axes(program_.mesh.axes) << "\n";
+    for (const MeshFold &fold : program_.mesh.folds)
+      os_ << "fold " << bare(fold.name) << " over " << axisNames(fold.over) << " (" << axes(fold.axes) << ")\n";
     if (!program_.sizes.empty())
       os_ << "sizes " << join(program_.sizes, [&](const SizeParameter &size) {
         std::optional<Int128> value = size.symbol.integer();
@@ -122,6 +123,9 @@ private:
       }) << "\n";
     for (const Factoring &factoring : program_.factorings)
       os_ << "factor " << name(factoring.whole) << " = " << names(factoring.parts) << "\n";
+    printPlan();
+    for (NameId scalar : program_.scalars)
+      os_ << "scalar " << name(scalar) << "\n";
     for (const ProgramInput &input : program_.inputs)
       os_ << "input " << name(input.name) << " : " << type(input.type) << "\n";
     for (const ProgramWeight &weight : program_.weights)
@@ -130,22 +134,105 @@ private:
       os_ << "state " << name(state.name) << " : " << type(state.type) << "\n";
   }
 
+  static std::string bare(const std::string &plain) { return detail::isBareName(plain) ? plain : quoted(plain); }
+  std::string axisNames(llvm::ArrayRef<std::string> list) const {
+    return "(" + join(list, [](const std::string &axis) { return bare(axis); }) + ")";
+  }
+  std::string axes(llvm::ArrayRef<MeshAxis> list) const {
+    return join(list, [&](const MeshAxis &axis) {
+      std::string out = bare(axis.name) + " = " + std::to_string(axis.size);
+      if (!axis.cuts.empty())
+        out += " cut (" + join(axis.cuts, [](int64_t cut) { return std::to_string(cut); }) + ")";
+      return out;
+    });
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Plan
+  //===--------------------------------------------------------------------===//
+
+  std::string scopes(const Scopes &list) const {
+    if (list.empty())
+      return "";
+    return " in (" + join(list, [](const PathPattern &pattern) { return quoted(pattern.str()); }) + ")";
+  }
+
+  void printPlan() {
+    const Plan &plan = program_.plan;
+    for (const SplitRule &rule : plan.splits)
+      os_ << "split (" << join(rule.dims, [&](const SplitRule::Target &target) {
+        return name(target.dim) + (target.zigzag ? " zigzag" : "") +
+               (target.remainder == Remainder::Replicate ? " or replicate"
+                : target.remainder == Remainder::Pad     ? " pad"
+                                                         : "");
+      }) << ") over " << axisNames(rule.axes)
+          << scopes(rule.scopes) << "\n";
+    for (const KeepRule &rule : plan.keeps)
+      os_ << "keep " << name(rule.dim) << scopes(rule.scopes) << "\n";
+    for (const PinRule &rule : plan.pins) {
+      os_ << "pin " << quoted(rule.value.str()) << " (" << join(rule.dims, [&](const auto &dim) {
+        return name(dim.first) + " over " + axisNames(dim.second);
+      }) << ")";
+      if (!rule.partial.empty())
+        os_ << " partial " << axisNames(rule.partial);
+      os_ << "\n";
+    }
+    for (const KeepGatheredRule &rule : plan.keepGathered)
+      os_ << "gathered " << axisNames(rule.axes) << scopes(rule.scopes) << "\n";
+    for (const OptimizerRule &rule : plan.optimizers) {
+      os_ << "optimizer " << (rule.name ? name(rule.name) : "none") << scopes(rule.scopes);
+      if (!rule.bodies.empty())
+        os_ << " (" << join(rule.bodies, [&](const auto &body) {
+          return type(body.first) + " = " +
+                 (body.second.index < program_.bodies.size() ? name(program_.body(body.second).name) : "?");
+        }) << ")";
+      os_ << "\n";
+    }
+    if (plan.microBatches != 1)
+      os_ << "microbatches " << plan.microBatches << "\n";
+    if (plan.clip != 0)
+      os_ << "clip " << doubleText(plan.clip) << "\n";
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Bodies
+  //===--------------------------------------------------------------------===//
+
+  std::string layout(llvm::StringRef word, const std::optional<Layout> &layout, const TensorType &type) const {
+    return layout ? " " + word.str() + " " + stg::toString(*layout, type.dims, atoms_, context_.names) : "";
+  }
+  static std::string elementUnlessF32(llvm::StringRef word, ElementType element) {
+    return element == ElementType::F32 ? "" : " " + word.str() + " " + spelling(element).str();
+  }
+
   void printBody(const Body &body) {
     enterBody(body);
     os_ << "\nbody " << name(body.name) << " {\n";
-    for (const InputSlot &slot : body.inputs)
-      os_ << "  input " << name(slot.name) << " : " << type(slot.type) << "\n";
+    for (const InputSlot &slot : body.inputs) {
+      os_ << "  input " << name(slot.name) << " : " << type(slot.type);
+      if (slot.role != SlotRole::Value)
+        os_ << " " << spelling(slot.role) << " of " << slot.of;
+      os_ << layout("layout", slot.layout, slot.type) << "\n";
+    }
     for (const WeightSlot &slot : body.weights)
-      os_ << "  weight " << name(slot.name) << " : " << type(slot.type) << (slot.owned ? "" : " shared") << "\n";
+      os_ << "  weight " << name(slot.name) << " : " << type(slot.type) << (slot.owned ? "" : " shared")
+          << (slot.trained ? " trained" : "") << elementUnlessF32("gradient", slot.gradient)
+          << elementUnlessF32("master", slot.master) << elementUnlessF32("moment", slot.moment)
+          << layout("layout", slot.layout, slot.type) << layout("buffer", slot.buffer, slot.type) << "\n";
     for (const StateSlot &slot : body.states)
-      os_ << "  state " << name(slot.name) << " : " << type(slot.type) << (slot.owned ? "" : " shared") << "\n";
+      os_ << "  state " << name(slot.name) << " : " << type(slot.type) << (slot.owned ? "" : " shared")
+          << layout("layout", slot.layout, slot.type) << "\n";
     for (const Op &op : body.ops) {
       os_ << "  ";
       printOp(op);
       os_ << "\n";
     }
-    for (const BodyOutput &output : body.outputs)
-      os_ << "  output " << name(output.name) << " = " << value(output.value) << "\n";
+    for (const BodyOutput &output : body.outputs) {
+      os_ << "  output " << name(output.name) << " = " << value(output.value);
+      if (output.cotangentOf)
+        os_ << " cotangent of " << *output.cotangentOf;
+      os_ << "\n";
+    }
     for (ValueId loss : body.losses)
       os_ << "  loss " << value(loss) << "\n";
     os_ << "}\n";
@@ -239,6 +326,10 @@ private:
     return index < slots.size() ? name(slots[index].name) : "?";
   }
 
+  std::string scalarName(uint32_t index) const {
+    return index < program_.scalars.size() ? name(program_.scalars[index]) : "?";
+  }
+
   std::string operands(const Op &op) const {
     return "(" + join(op.operands, [&](ValueId id) { return value(id); }) + ")";
   }
@@ -246,8 +337,13 @@ private:
   void printOp(const Op &op) {
     for (size_t i = 0; i < op.results.size(); ++i) {
       os_ << (i ? ", " : "") << value(op.results[i]);
-      if (op.results[i].index < body_->values.size() && body_->value(op.results[i]).type)
-        os_ << " : " << type(*body_->value(op.results[i]).type);
+      if (op.results[i].index >= body_->values.size())
+        continue;
+      const Value &result = body_->value(op.results[i]);
+      if (result.type)
+        os_ << " : " << type(*result.type) << layout("layout", result.layout, *result.type);
+      if (result.scope)
+        os_ << " at " << name(result.scope);
     }
     if (!op.results.empty())
       os_ << " = ";
@@ -259,6 +355,10 @@ private:
     if (op.part != Part::Forward)
       os_ << " part " << spelling(op.part);
     os_ << " kernel " << op.kernel;
+    if (op.scope && !text(op.scope).empty())
+      os_ << " scope " << name(op.scope);
+    if (!op.compute.empty())
+      os_ << " compute (" << join(op.compute, [](int16_t factor) { return std::to_string(factor); }) << ")";
   }
 
   /// The element type of the fields, unless the printed result says it.
@@ -331,8 +431,32 @@ private:
     if (fields.bytes)
       os_ << " bytes " << size(fields.bytes);
     if (fields.define.valid())
-      os_ << " define "
-          << (fields.define.index < program_.bodies.size() ? name(program_.body(fields.define).name) : "?");
+      os_ << " define " << bodyName(fields.define);
+    if (fields.grad.valid())
+      os_ << " grad " << bodyName(fields.grad) << " ("
+          << join(fields.gradOutputs, [](int32_t output) { return std::to_string(output); }) << ")";
+  }
+
+  std::string bodyName(BodyId id) const {
+    return id.index < program_.bodies.size() ? name(program_.body(id).name) : "?";
+  }
+
+  std::string cause(const ConversionCause &cause) const {
+    if (cause == ConversionCause())
+      return "";
+    return " cause (" + std::to_string(cause.had) + ", " + std::to_string(cause.wants) + ")";
+  }
+
+  void printCollective(const Op &op, const CollectiveFields &fields) {
+    os_ << mnemonic(op.kind) << operands(op) << " over ("
+        << join(fields.atoms, [](uint32_t atom) { return std::to_string(atom); }) << ")";
+    if (fields.from)
+      os_ << " from " << name(fields.from);
+    if (fields.to)
+      os_ << " to " << name(fields.to);
+    if (fields.fn != ReduceFn::Sum)
+      os_ << " " << spelling(fields.fn);
+    os_ << cause(fields.cause);
   }
 
   void printKind(const Op &op) {
@@ -348,6 +472,49 @@ private:
       return;
     case OpKind::Update:
       os_ << "update " << slotName(body_->states, op.get<SlotFields>().slot) << operands(op);
+      return;
+    case OpKind::Accumulate:
+    case OpKind::Assign:
+      os_ << mnemonic(op.kind) << " " << slotName(body_->weights, op.get<SlotFields>().slot) << operands(op);
+      return;
+    case OpKind::Gradient:
+      os_ << "gradient " << slotName(body_->weights, op.get<SlotFields>().slot) << leftovers(op);
+      return;
+    case OpKind::Tally:
+      os_ << "tally " << scalarName(op.get<SlotFields>().slot) << operands(op);
+      return;
+    case OpKind::Total:
+      os_ << "total " << scalarName(op.get<SlotFields>().slot) << leftovers(op);
+      return;
+    case OpKind::Pad: {
+      const auto &fields = op.get<PadFields>();
+      os_ << "pad" << operands(op);
+      if (fields.from)
+        os_ << " " << name(fields.from);
+      os_ << " as " << dims(fields.to) << " from " << size(fields.start);
+      return;
+    }
+    case OpKind::Broadcast:
+      os_ << "broadcast" << operands(op) << " to " << dims(op.get<BroadcastFields>().dims);
+      return;
+    case OpKind::Convert: {
+      const auto &fields = op.get<ConvertFields>();
+      const Value *from = op.operands.size() == 1 && op.operands[0].index < body_->values.size()
+                              ? &body_->value(op.operands[0])
+                              : nullptr;
+      os_ << "convert" << operands(op) << " to "
+          << stg::toString(fields.to, from && from->type ? llvm::ArrayRef(from->type->dims) : llvm::ArrayRef<Dim>(),
+                           atoms_, context_.names)
+          << cause(fields.cause);
+      return;
+    }
+    case OpKind::Shard:
+    case OpKind::Demote:
+    case OpKind::ReduceScatter:
+    case OpKind::AllReduce:
+    case OpKind::AllToAll:
+    case OpKind::AllGather:
+      printCollective(op, op.get<CollectiveFields>());
       return;
     case OpKind::Constant: {
       const auto &fields = op.get<ConstantFields>();
@@ -388,7 +555,7 @@ private:
     case OpKind::Masked: {
       const auto &fields = op.get<MaskedFields>();
       os_ << "masked" << operands(op) << " " << mask(fields.mask) << " query " << name(fields.query) << " key "
-          << name(fields.key);
+          << name(fields.key) << (fields.zero ? " zero" : "");
       return;
     }
     case OpKind::View:
@@ -438,6 +605,7 @@ private:
 
   const Program &program_;
   const IRContext &context_;
+  std::vector<MeshAtom> atoms_;
   llvm::raw_ostream &os_;
   const Body *body_ = nullptr;
   std::vector<size_t> numbers_;

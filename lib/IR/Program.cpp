@@ -14,11 +14,15 @@ std::optional<Enum> find(const llvm::StringLiteral (&names)[count], llvm::String
 }
 
 // Each in the order of its enumeration.
-constexpr llvm::StringLiteral kLevels[] = {"elaborated", "typed"};
+constexpr llvm::StringLiteral kLevels[] = {"elaborated", "typed", "differentiated", "laid", "explicit", "stored"};
 constexpr llvm::StringLiteral kModes[] = {"forward", "train", "prefill", "decode"};
 constexpr llvm::StringLiteral kReduceFns[] = {"sum", "max", "min", "prod"};
-constexpr llvm::StringLiteral kParts[] = {"forward"};
+constexpr llvm::StringLiteral kParts[] = {"forward", "input-grad", "weight-grad", "recompute", "sync", "step"};
 constexpr llvm::StringLiteral kFactorKinds[] = {"map", "sum", "max", "whole", "stream", "halo", "chain", "carry"};
+constexpr llvm::StringLiteral kSlotRoles[] = {"value", "cotangent", "accumulator"};
+static_assert(std::size(kLevels) == static_cast<size_t>(Level::Stored) + 1);
+static_assert(std::size(kParts) == static_cast<size_t>(Part::Step) + 1);
+static_assert(std::size(kSlotRoles) == static_cast<size_t>(SlotRole::Accumulator) + 1);
 static_assert(std::size(kFactorKinds) == static_cast<size_t>(FactorKind::Carry) + 1);
 static_assert(std::size(kModes) == static_cast<size_t>(Mode::Decode) + 1);
 static_assert(std::size(kReduceFns) == static_cast<size_t>(ReduceFn::Prod) + 1);
@@ -55,6 +59,9 @@ std::optional<Part> partFrom(llvm::StringRef text) { return find<Part>(kParts, t
 llvm::StringRef spelling(FactorKind kind) { return kFactorKinds[static_cast<size_t>(kind)]; }
 std::optional<FactorKind> factorKindFrom(llvm::StringRef text) { return find<FactorKind>(kFactorKinds, text); }
 
+llvm::StringRef spelling(SlotRole role) { return kSlotRoles[static_cast<size_t>(role)]; }
+std::optional<SlotRole> slotRoleFrom(llvm::StringRef text) { return find<SlotRole>(kSlotRoles, text); }
+
 llvm::StringRef mnemonic(OpKind kind) { return kMnemonics[static_cast<size_t>(kind)]; }
 std::optional<OpKind> opKindFrom(llvm::StringRef text) { return find<OpKind>(kMnemonics, text); }
 llvm::StringRef meaning(OpKind kind) { return kMeanings[static_cast<size_t>(kind)]; }
@@ -76,7 +83,25 @@ OpFields defaultFields(OpKind kind) {
   case OpKind::Weight:
   case OpKind::State:
   case OpKind::Update:
+  case OpKind::Accumulate:
+  case OpKind::Gradient:
+  case OpKind::Assign:
+  case OpKind::Tally:
+  case OpKind::Total:
     return SlotFields();
+  case OpKind::Pad:
+    return PadFields();
+  case OpKind::Broadcast:
+    return BroadcastFields();
+  case OpKind::Convert:
+    return ConvertFields();
+  case OpKind::Shard:
+  case OpKind::Demote:
+  case OpKind::ReduceScatter:
+  case OpKind::AllReduce:
+  case OpKind::AllToAll:
+  case OpKind::AllGather:
+    return CollectiveFields();
   case OpKind::Constant:
     return ConstantFields();
   case OpKind::Iota:

@@ -155,8 +155,11 @@ private:
     program_.mode = enumeration(modeFrom, "a mode");
     if (lex_.takeWord("mesh"))
       do
-        readAxis();
+        program_.mesh.axes.push_back(axis());
       while (lex_.take(","));
+    while (lex_.takeWord("fold"))
+      readFold();
+    atoms_ = program_.mesh.atoms();
     if (lex_.takeWord("sizes"))
       do
         readSize();
@@ -168,6 +171,14 @@ private:
       names(factoring.parts);
       program_.factorings.push_back(std::move(factoring));
     }
+    while (readPlanLine())
+      ;
+    while (lex_.takeWord("scalar")) {
+      uint32_t begin = lex_.position();
+      std::string name = lex_.name("a scalar");
+      define(scalars_, "scalar", name, static_cast<uint32_t>(program_.scalars.size()), begin);
+      program_.scalars.push_back(context_.name(name));
+    }
     while (lex_.takeWord("input"))
       readGlobal<InputId>(program_.inputs, inputs_, "input");
     while (lex_.takeWord("weight"))
@@ -176,12 +187,123 @@ private:
       readGlobal<StateId>(program_.states, states_, "state");
   }
 
-  void readAxis() {
+  MeshAxis axis() {
     MeshAxis axis;
     axis.name = lex_.name("a mesh axis");
     lex_.want("=");
     axis.size = lex_.number<int64_t>("the size of the axis");
-    program_.mesh.axes.push_back(std::move(axis));
+    if (lex_.takeWord("cut"))
+      lex_.list('(', ')', [&] { axis.cuts.push_back(lex_.number<int64_t>("a stride")); });
+    return axis;
+  }
+  void axisNames(std::vector<std::string> &into) {
+    lex_.list('(', ')', [&] { into.push_back(lex_.name("a mesh axis")); });
+  }
+  /// The axes of the mesh are cut already: a fold only names them.
+  void readFold() {
+    MeshFold fold;
+    fold.name = lex_.name("the fold's name");
+    lex_.wantWord("over");
+    axisNames(fold.over);
+    lex_.list('(', ')', [&] { fold.axes.push_back(axis()); });
+    program_.mesh.folds.push_back(std::move(fold));
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Plan
+  //===--------------------------------------------------------------------===//
+
+  PathPattern pattern() {
+    uint32_t begin = lex_.position();
+    std::string text = lex_.string();
+    std::optional<PathPattern> read = pathPatternFrom(text);
+    if (!read)
+      unknown("path pattern", text, begin);
+    return std::move(*read);
+  }
+  Scopes scopes() {
+    Scopes list;
+    if (lex_.takeWord("in"))
+      lex_.list('(', ')', [&] { list.push_back(pattern()); });
+    return list;
+  }
+
+  SplitRule::Target splitTarget() {
+    SplitRule::Target target;
+    target.dim = nameId("a dim");
+    target.zigzag = lex_.takeWord("zigzag");
+    if (lex_.takeWord("or")) {
+      lex_.wantWord("replicate");
+      target.remainder = Remainder::Replicate;
+    } else if (lex_.takeWord("pad")) {
+      target.remainder = Remainder::Pad;
+    }
+    return target;
+  }
+
+  bool readPlanLine() {
+    Plan &plan = program_.plan;
+    uint32_t begin = lex_.position();
+    if (lex_.takeWord("split")) {
+      SplitRule rule;
+      lex_.list('(', ')', [&] { rule.dims.push_back(splitTarget()); });
+      lex_.wantWord("over");
+      axisNames(rule.axes);
+      rule.scopes = scopes();
+      rule.where = lex_.since(begin);
+      plan.splits.push_back(std::move(rule));
+    } else if (lex_.takeWord("keep")) {
+      KeepRule rule;
+      rule.dim = nameId("a dim");
+      rule.scopes = scopes();
+      rule.where = lex_.since(begin);
+      plan.keeps.push_back(std::move(rule));
+    } else if (lex_.takeWord("pin")) {
+      PinRule rule;
+      rule.value = pattern();
+      lex_.list('(', ')', [&] {
+        NameId dim = nameId("a dim");
+        lex_.wantWord("over");
+        axisNames(rule.dims.emplace_back(dim, std::vector<std::string>()).second);
+      });
+      if (lex_.takeWord("partial"))
+        axisNames(rule.partial);
+      rule.where = lex_.since(begin);
+      plan.pins.push_back(std::move(rule));
+    } else if (lex_.takeWord("gathered")) {
+      KeepGatheredRule rule;
+      axisNames(rule.axes);
+      rule.scopes = scopes();
+      rule.where = lex_.since(begin);
+      plan.keepGathered.push_back(std::move(rule));
+    } else if (lex_.takeWord("optimizer")) {
+      readOptimizer(begin);
+    } else if (lex_.takeWord("microbatches")) {
+      plan.microBatches = lex_.number<int64_t>("the number of micro-batches");
+    } else if (lex_.takeWord("clip")) {
+      plan.clip = lex_.number<double>("the largest gradient norm");
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  void readOptimizer(uint32_t begin) {
+    OptimizerRule rule;
+    if (!lex_.takeWord("none"))
+      rule.name = nameId("an optimizer or `none`");
+    rule.scopes = scopes();
+    if (lex_.peek('('))
+      lex_.list('(', ')', [&] {
+        TensorType weight = type();
+        lex_.want("=");
+        uint32_t bodyBegin = lex_.position();
+        std::string name = lex_.name("the name of a body");
+        optimizerBodies_.push_back({program_.plan.optimizers.size(), rule.bodies.size(), name, lex_.since(bodyBegin)});
+        rule.bodies.push_back({std::move(weight), BodyId()});
+      });
+    rule.where = lex_.since(begin);
+    program_.plan.optimizers.push_back(std::move(rule));
   }
 
   void readSize() {
@@ -235,7 +357,15 @@ private:
     uint32_t begin = lex_.position();
     if (lex_.takeWord("input")) {
       std::string name = slotName(inputSlots_, body_->inputs.size(), begin);
-      body_->inputs.push_back({context_.name(name), type()});
+      InputSlot slot{context_.name(name), type()};
+      for (SlotRole role : {SlotRole::Cotangent, SlotRole::Accumulator})
+        if (lex_.takeWord(spelling(role))) {
+          slot.role = role;
+          lex_.wantWord("of");
+          slot.of = lex_.number<uint32_t>("the number of an output or slot");
+        }
+      slot.layout = layout("layout", slot.type);
+      body_->inputs.push_back(std::move(slot));
     } else if (lex_.takeWord("weight")) {
       readOwnedSlot(body_->weights, weightSlots_, begin);
     } else if (lex_.takeWord("state")) {
@@ -245,10 +375,14 @@ private:
       output.name = nameId("the output's name");
       lex_.want("=");
       output.value = operand();
+      if (lex_.takeWord("cotangent")) {
+        lex_.wantWord("of");
+        output.cotangentOf = lex_.number<uint32_t>("the number of an input slot");
+      }
       body_->outputs.push_back(output);
     } else if (lex_.takeWord("loss")) {
       body_->losses.push_back(operand());
-    } else if (lex_.peek('%') || lex_.peekWord() == "update") {
+    } else if (lex_.peek('%') || opKindFrom(lex_.peekWord())) {
       readOp();
     } else {
       lex_.expected("an op, a slot, `output`, `loss` or `}`");
@@ -265,8 +399,33 @@ private:
     std::string name = slotName(slots, list.size(), begin);
     Slot slot{context_.name(name), type(), true, {}};
     slot.owned = !lex_.takeWord("shared");
+    if constexpr (std::is_same_v<Slot, WeightSlot>) {
+      slot.trained = lex_.takeWord("trained");
+      for (auto [word, into] : {std::pair("gradient", &slot.gradient), std::pair("master", &slot.master),
+                                std::pair("moment", &slot.moment)})
+        if (lex_.takeWord(word))
+          *into = element();
+    }
+    slot.layout = layout("layout", slot.type);
+    if constexpr (std::is_same_v<Slot, WeightSlot>)
+      slot.buffer = layout("buffer", slot.type);
     slot.where = lex_.since(begin);
     list.push_back(std::move(slot));
+  }
+
+  Layout layoutText(llvm::ArrayRef<Dim> dims) {
+    uint32_t begin = lex_.position();
+    llvm::StringRef text = lex_.rawUntil("]");
+    lex_.want("]");
+    std::optional<Layout> read = layoutFrom(text.str() + "]", dims, atoms_, context_.names);
+    if (!read)
+      unknown("layout of these dims", text.str() + "]", begin);
+    return *read;
+  }
+  std::optional<Layout> layout(llvm::StringRef word, const TensorType &type) {
+    if (!lex_.takeWord(word))
+      return std::nullopt;
+    return layoutText(type.dims);
   }
 
   /// Unnamed values live in the same table as `#12`, which is no name.
@@ -293,8 +452,12 @@ private:
     value.result = static_cast<uint32_t>(op.results.size());
     if (!isNumber)
       value.name = context_.name(name);
-    if (lex_.take(":"))
+    if (lex_.take(":")) {
       value.type = type();
+      value.layout = layout("layout", *value.type);
+    }
+    if (lex_.takeWord("at"))
+      value.scope = nameId("a scope");
     body_->values.push_back(std::move(value));
     op.results.push_back(id);
   }
@@ -325,6 +488,10 @@ private:
       op.part = enumeration(partFrom, "a part");
     lex_.wantWord("kernel");
     op.kernel = lex_.number<uint32_t>("the number of the kernel");
+    if (lex_.takeWord("scope"))
+      op.scope = nameId("a scope");
+    if (lex_.takeWord("compute"))
+      lex_.list('(', ')', [&] { op.compute.push_back(lex_.number<int16_t>("the number of a factor or -1")); });
     op.where = lex_.since(begin);
     body_->ops.push_back(std::move(op));
   }
@@ -356,6 +523,56 @@ private:
     case OpKind::Update:
       op.get<SlotFields>().slot = use(stateSlots_, "state slot");
       readOperands(op);
+      return;
+    case OpKind::Accumulate:
+    case OpKind::Assign:
+      op.get<SlotFields>().slot = use(weightSlots_, "weight slot");
+      readOperands(op);
+      return;
+    case OpKind::Gradient:
+      op.get<SlotFields>().slot = use(weightSlots_, "weight slot");
+      return;
+    case OpKind::Tally:
+      op.get<SlotFields>().slot = use(scalars_, "scalar");
+      readOperands(op);
+      return;
+    case OpKind::Total:
+      op.get<SlotFields>().slot = use(scalars_, "scalar");
+      return;
+    case OpKind::Pad: {
+      auto &fields = op.get<PadFields>();
+      readOperands(op);
+      if (lex_.peekWord() != "as")
+        fields.from = nameId("a dim");
+      lex_.wantWord("as");
+      fields.to = oneDim();
+      lex_.wantWord("from");
+      fields.start = size();
+      return;
+    }
+    case OpKind::Broadcast:
+      readOperands(op);
+      lex_.wantWord("to");
+      dims(op.get<BroadcastFields>().dims);
+      return;
+    case OpKind::Convert: {
+      auto &fields = op.get<ConvertFields>();
+      readOperands(op);
+      lex_.wantWord("to");
+      const std::optional<TensorType> *from =
+          op.operands.size() == 1 ? &body_->value(op.operands[0]).type : nullptr;
+      fields.to = layoutText(from && *from ? llvm::ArrayRef((*from)->dims) : llvm::ArrayRef<Dim>());
+      fields.cause = cause();
+      return;
+    }
+    case OpKind::Shard:
+    case OpKind::Demote:
+    case OpKind::ReduceScatter:
+    case OpKind::AllReduce:
+    case OpKind::AllToAll:
+    case OpKind::AllGather:
+      readOperands(op);
+      readCollective(op.get<CollectiveFields>());
       return;
     case OpKind::Constant: {
       auto &fields = op.get<ConstantFields>();
@@ -414,6 +631,7 @@ private:
       fields.query = nameId("a dim");
       lex_.wantWord("key");
       fields.key = nameId("a dim");
+      fields.zero = lex_.takeWord("zero");
       return;
     }
     case OpKind::View:
@@ -472,6 +690,30 @@ private:
       readCall(op, op.get<CallFields>());
       return;
     }
+  }
+
+  ConversionCause cause() {
+    ConversionCause result;
+    if (!lex_.takeWord("cause"))
+      return result;
+    lex_.want("(");
+    result.had = lex_.number<int32_t>("the number of a rule or -1");
+    lex_.want(",");
+    result.wants = lex_.number<int32_t>("the number of a rule or -1");
+    lex_.want(")");
+    return result;
+  }
+
+  void readCollective(CollectiveFields &fields) {
+    lex_.wantWord("over");
+    lex_.list('(', ')', [&] { fields.atoms.push_back(lex_.number<uint32_t>("the number of an atom")); });
+    if (lex_.takeWord("from"))
+      fields.from = nameId("a dim");
+    if (lex_.takeWord("to"))
+      fields.to = nameId("a dim");
+    if (reduceFnFrom(lex_.peekWord()))
+      fields.fn = enumeration(reduceFnFrom, "a reduction");
+    fields.cause = cause();
   }
 
   void readView(ViewFields &fields) {
@@ -581,28 +823,49 @@ private:
       fields.other = size();
     if (lex_.takeWord("bytes"))
       fields.bytes = size();
-    if (lex_.takeWord("define")) {
-      uint32_t begin = lex_.position();
-      std::string name = lex_.name("the name of a body");
-      defines_.push_back({program_.bodies.size() - 1, body_->ops.size(), name, lex_.since(begin)});
+    if (lex_.takeWord("define"))
+      pendBody(false);
+    if (lex_.takeWord("grad")) {
+      pendBody(true);
+      lex_.list('(', ')', [&] { fields.gradOutputs.push_back(lex_.number<int32_t>("the number of an output or -1")); });
     }
+  }
+  void pendBody(bool isGrad) {
+    uint32_t begin = lex_.position();
+    std::string name = lex_.name("the name of a body");
+    defines_.push_back({program_.bodies.size() - 1, body_->ops.size(), isGrad, name, lex_.since(begin)});
   }
 
   struct PendingDefine {
     size_t body, op;
+    bool isGrad;
     std::string name;
     SourceRange where;
   };
 
+  struct PendingOptimizer {
+    size_t rule, entry;
+    std::string name;
+    SourceRange where;
+  };
+
+  BodyId bodyCalled(const std::string &name, SourceRange where) {
+    auto found = bodies_.find(name);
+    if (found != bodies_.end())
+      return found->second;
+    lex_.diags().report(where, diag::IRUnknownName{.kind = "body", .name = croppedText(name)});
+    throw ReadFailure();
+  }
+
   void resolveDefines() {
     for (const PendingDefine &pending : defines_) {
-      auto found = bodies_.find(pending.name);
-      if (found == bodies_.end()) {
-        lex_.diags().report(pending.where, diag::IRUnknownName{.kind = "body", .name = croppedText(pending.name)});
-        throw ReadFailure();
-      }
-      program_.bodies[pending.body].ops[pending.op].get<CallFields>().define = found->second;
+      auto &fields = program_.bodies[pending.body].ops[pending.op].get<CallFields>();
+      (pending.isGrad ? fields.grad : fields.define) = bodyCalled(pending.name, pending.where);
     }
+    for (const PendingOptimizer &pending : optimizerBodies_)
+      program_.plan.optimizers[pending.rule].bodies[pending.entry].second = bodyCalled(pending.name, pending.where);
+    for (const PendingBinding &pending : laterBindings_)
+      program_.units[pending.unit].inputs[pending.slot] = laterOutput(pending);
   }
 
   //===--------------------------------------------------------------------===//
@@ -634,6 +897,8 @@ private:
       ++next;
       if (lex_.takeWord("input"))
         unit.inputs.push_back(use(inputs_, "input"));
+      else if (next <= body.inputs.size() && body.inputs[next - 1].role != SlotRole::Value)
+        unit.inputs.push_back(pendBinding(unit.inputs.size()));
       else
         unit.inputs.push_back(unitOutput());
     });
@@ -706,6 +971,35 @@ private:
     unknown("output", name, begin);
   }
 
+  /// Cotangents come from units that are read later.
+  struct PendingBinding {
+    size_t unit, slot;
+    std::string path, output;
+    SourceRange where;
+  };
+  UnitValue pendBinding(size_t slot) {
+    uint32_t begin = lex_.position();
+    PendingBinding pending{program_.units.size(), slot, {}, {}, {}};
+    pending.path = lex_.path('@');
+    lex_.want(":");
+    pending.output = lex_.name("an output");
+    pending.where = lex_.since(begin);
+    laterBindings_.push_back(std::move(pending));
+    return {};
+  }
+  UnitValue laterOutput(const PendingBinding &pending) {
+    auto unit = units_.find(pending.path);
+    if (unit != units_.end()) {
+      const Body &body = program_.body(program_.units[unit->second.index]);
+      for (uint32_t i = 0; i < body.outputs.size(); ++i)
+        if (context_.text(body.outputs[i].name) == pending.output)
+          return {unit->second, i};
+    }
+    lex_.diags().report(pending.where, diag::IRUnknownName{.kind = "output of a unit",
+                                                           .name = croppedText(pending.path + ":" + pending.output)});
+    throw ReadFailure();
+  }
+
   void readProgramOutput() {
     ProgramOutput output;
     output.name = nameId("the output's name");
@@ -726,7 +1020,11 @@ private:
   llvm::StringMap<UnitId> units_;
   llvm::StringMap<ValueId> values_;
   llvm::StringMap<uint32_t> inputSlots_, weightSlots_, stateSlots_;
+  llvm::StringMap<uint32_t> scalars_;
+  std::vector<MeshAtom> atoms_;
   std::vector<PendingDefine> defines_;
+  std::vector<PendingOptimizer> optimizerBodies_;
+  std::vector<PendingBinding> laterBindings_;
 };
 
 } // namespace

@@ -17,6 +17,9 @@ public:
 
   std::vector<Violation> run() {
     checkHeader();
+    for (const Unit &unit : program_.units)
+      if (unit.body.index < program_.bodies.size())
+        reachable_.insert(program_.body(unit).name);
     for (uint32_t i = 0; i < program_.bodies.size(); ++i)
       checkBody(program_.bodies[i]);
     checkDefines();
@@ -148,12 +151,20 @@ private:
     for (uint32_t i = 0; i < body.values.size(); ++i)
       checkValue(body, ValueId(i), defined[i], names);
     std::set<NameId> outputs;
+    for (const InputSlot &slot : body.inputs) {
+      size_t count = slot.role == SlotRole::Cotangent ? body.outputs.size() : body.inputs.size();
+      if (slot.role != SlotRole::Value && slot.of >= count)
+        fail("input slot " + text(slot.name) + " of body " + text(body.name),
+             "is the " + spelling(slot.role) + " of something that is not there");
+    }
     for (const BodyOutput &output : body.outputs) {
       std::string what = "output " + text(output.name) + " of body " + text(body.name);
       if (!isName(output.name) || !outputs.insert(output.name).second)
         fail(what, "has no name of its own");
       if (output.value.index >= body.values.size())
         fail(what, "is no value of the body");
+      if (output.cotangentOf && *output.cotangentOf >= body.inputs.size())
+        fail(what, "is the cotangent of an input slot that is not there");
     }
     for (ValueId loss : body.losses) {
       std::string what = "loss of body " + text(body.name);
@@ -177,6 +188,14 @@ private:
       if (!names.insert(value.name).second)
         fail(what, "shares its name with another value");
     }
+    if (value.layout && (!value.type || value.layout->places.size() != program_.mesh.atoms().size()))
+      fail(what, "has a layout for another mesh");
+    else if (value.layout)
+      for (const Place &place : value.layout->places)
+        if (place.isSplit() && !value.type->has(place.dim))
+          fail(what, "is split on " + text(place.dim) + ", which it has not");
+    if (program_.level >= Level::Laid && value.type && !value.layout && reachable_.count(body.name))
+      fail(what, "has no layout, although the level is " + spelling(program_.level));
     if (value.type)
       checkType(*value.type, what, {});
     else if (program_.level >= Level::Typed)
@@ -191,6 +210,8 @@ private:
     case OpKind::State:
     case OpKind::Constant:
     case OpKind::Iota:
+    case OpKind::Gradient:
+    case OpKind::Total:
       return 0;
     case OpKind::Reduce:
     case OpKind::Stop:
@@ -200,6 +221,12 @@ private:
     case OpKind::At:
     case OpKind::Slice:
     case OpKind::Update:
+    case OpKind::Pad:
+    case OpKind::Broadcast:
+    case OpKind::Accumulate:
+    case OpKind::Assign:
+    case OpKind::Tally:
+    case OpKind::Convert:
       return 1;
     case OpKind::Gather:
     case OpKind::Scatter:
@@ -213,9 +240,36 @@ private:
       return op.get<CallFields>().operandFactors.size();
     case OpKind::Contract:
     case OpKind::Concat:
+    case OpKind::Shard:
+    case OpKind::Demote:
+    case OpKind::ReduceScatter:
+    case OpKind::AllReduce:
+    case OpKind::AllToAll:
+    case OpKind::AllGather:
       return std::nullopt;
     }
     return std::nullopt;
+  }
+
+  static size_t resultCount(const Op &op) {
+    switch (op.kind) {
+    case OpKind::Update:
+    case OpKind::Accumulate:
+    case OpKind::Assign:
+    case OpKind::Tally:
+      return 0;
+    case OpKind::Call:
+      return op.get<CallFields>().resultElements.size();
+    case OpKind::Shard:
+    case OpKind::Demote:
+    case OpKind::ReduceScatter:
+    case OpKind::AllReduce:
+    case OpKind::AllToAll:
+    case OpKind::AllGather:
+      return op.operands.size();
+    default:
+      return 1;
+    }
   }
 
   void checkOp(const Body &body, OpId id, std::vector<bool> &defined) {
@@ -230,9 +284,7 @@ private:
         failOp("has " + llvm::Twine(op.operands.size()) + " operands");
       if (op.kind == OpKind::Map && arity(op.get<MapFields>().fn) == 0 && op.operands.size() < 2)
         failOp("has " + llvm::Twine(op.operands.size()) + " operands");
-      size_t results = op.kind == OpKind::Update ? 0
-                       : op.kind == OpKind::Call ? op.get<CallFields>().resultElements.size()
-                                                 : 1;
+      size_t results = resultCount(op);
       if (op.results.size() != results)
         failOp("has " + llvm::Twine(op.results.size()) + " results instead of " + llvm::Twine(results));
       checkSlotOf(body, op);
@@ -260,9 +312,10 @@ private:
     const auto *fields = std::get_if<SlotFields>(&op.fields);
     if (!fields)
       return;
-    size_t count = op.kind == OpKind::Input    ? body.inputs.size()
-                   : op.kind == OpKind::Weight ? body.weights.size()
-                                               : body.states.size();
+    size_t count = op.kind == OpKind::Input                                   ? body.inputs.size()
+                   : op.kind == OpKind::State || op.kind == OpKind::Update  ? body.states.size()
+                   : op.kind == OpKind::Tally || op.kind == OpKind::Total   ? program_.scalars.size()
+                                                                            : body.weights.size();
     if (fields->slot >= count)
       fail("", "names slot " + llvm::Twine(fields->slot) + " of " + llvm::Twine(count), op.where);
   }
@@ -288,6 +341,10 @@ private:
             fail("", "names factor " + llvm::Twine(index) + " of " + llvm::Twine(fields.factors.size()), op.where);
     if (fields.define.valid() && fields.define.index >= program_.bodies.size())
       fail("", "names a define body that is not there", op.where);
+    if (fields.grad.valid() && fields.grad.index >= program_.bodies.size())
+      fail("", "names a grad body that is not there", op.where);
+    else if (fields.grad.valid() && fields.gradOutputs.size() != op.operands.size())
+      fail("", "has gradients for another number of operands", op.where);
   }
 
   /// Define bodies take the operands and give the results, own nothing, and do not call themselves.
@@ -381,7 +438,11 @@ private:
         if (input->index < program_.inputs.size())
           bound = {program_.inputs[input->index].type, true};
       } else {
-        bound = outputType(std::get<UnitValue>(unit.inputs[i]), id);
+        UnitValue from = std::get<UnitValue>(unit.inputs[i]);
+        if (body.inputs[i].role == SlotRole::Value)
+          bound = outputType(from, id);
+        else if (from.unit.index > id.index)
+          bound = outputType(from, UnitId(static_cast<uint32_t>(program_.units.size())));
       }
       checkBinding(body.inputs[i], bound, what);
     }
@@ -430,7 +491,8 @@ private:
   const Program &program_;
   const IRContext &context_;
   std::vector<Violation> violations_;
-  std::set<uint32_t> symbols_; // ids of the size parameters
+  std::set<uint32_t> symbols_;   // ids of the size parameters
+  std::set<NameId> reachable_; // bodies that units name
 };
 
 } // namespace

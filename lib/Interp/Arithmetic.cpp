@@ -77,6 +77,23 @@ double valueOf(MapFn fn, llvm::ArrayRef<double> operands) {
     return a * sigmoid(a);
   case MapFn::Gelu:
     return a * 0.5 * std::erfc(-a / std::numbers::sqrt2);
+  case MapFn::SigmoidGrad:
+    return a * operands[1] * (1 - operands[1]);
+  case MapFn::TanhGrad:
+    return a * (1 - operands[1] * operands[1]);
+  case MapFn::SiluGrad: {
+    double gate = sigmoid(operands[1]);
+    return a * gate * (1 + operands[1] * (1 - gate));
+  }
+  case MapFn::GeluGrad: {
+    double b = operands[1];
+    double density = std::exp(-b * b / 2) / std::sqrt(2 * std::numbers::pi);
+    return a * (0.5 * std::erfc(-b / std::numbers::sqrt2) + b * density);
+  }
+  case MapFn::WherePositive:
+    return operands[1] > 0 ? a : 0;
+  case MapFn::WhereEqual:
+    return operands[1] == operands[2] ? a : 0;
   case MapFn::Cast:
     return a;
   }
@@ -209,7 +226,7 @@ Tensor dropout(const Tensor &operand, double probability, uint64_t key) {
   return result;
 }
 
-Tensor masked(Tensor operand, const Visibility &mask, NameId query, NameId key) {
+Tensor masked(Tensor operand, const Visibility &mask, NameId query, NameId key, double unseen) {
   int64_t queries = operand.sizeOf(query), keys = operand.sizeOf(key);
   size_t queryDim = 0, keyDim = 0;
   for (size_t d = 0; d < operand.dims.size(); ++d) {
@@ -221,7 +238,7 @@ Tensor masked(Tensor operand, const Visibility &mask, NameId query, NameId key) 
   size_t next = 0;
   for (AlignedWalk walk(operand.dims, {}); !walk.done(); walk.next(), ++next)
     if (!mask.sees(walk.position(queryDim), walk.position(keyDim), queries, keys))
-      operand.data[next] = -std::numeric_limits<double>::infinity();
+      operand.data[next] = unseen;
   return operand;
 }
 

@@ -108,6 +108,36 @@ Tensor at(const Tensor &operand, NameId dim, int64_t position) {
   return result;
 }
 
+Tensor pad(const Tensor &operand, NameId from, TensorDim to, int64_t start) {
+  int64_t length = from ? operand.sizeOf(from) : 1;
+  if (start < 0 || start + length > to.size)
+    throw InterpFault("puts " + std::to_string(length) + " positions from " + std::to_string(start) + " on into " +
+                      std::to_string(to.size));
+  TensorDims whole = operand.dims;
+  if (!from)
+    whole.push_back(to);
+  for (TensorDim &dim : whole)
+    if (from && dim.name == from)
+      dim = to;
+  Tensor result = Tensor::filled(operand.element, whole);
+  TensorDims names = result.dims; // the operand's positions under the result's names
+  for (TensorDim &dim : names)
+    if (dim.name == to.name)
+      dim.size = length;
+  size_t first = static_cast<size_t>(start * result.stride(to.name)), next = 0;
+  for (AlignedWalk walk(names, {&result}); !walk.done(); walk.next())
+    result.data[first + walk.offset(0)] = operand.data[next++];
+  return result;
+}
+
+Tensor broadcast(const Tensor &operand, llvm::ArrayRef<TensorDim> dims) {
+  Tensor result = Tensor::filled(operand.element, dims);
+  size_t next = 0;
+  for (AlignedWalk walk(dims, {&operand}); !walk.done(); walk.next())
+    result.data[next++] = operand.data[walk.offset(0)];
+  return result;
+}
+
 Tensor slice(const Tensor &operand, NameId from, TensorDim to, int64_t start) {
   if (start < 0 || to.size < 0 || start + to.size > operand.sizeOf(from))
     throw InterpFault("slice " + std::to_string(start) + " .. " + std::to_string(start + to.size) + " of " +

@@ -140,7 +140,8 @@ private:
   }
   void evaluateMasked(const Op &op) {
     const auto &fields = op.get<MaskedFields>();
-    define(op, masked(operand(op), visibilityOf(fields.mask), fields.query, fields.key));
+    define(op, masked(operand(op), visibilityOf(fields.mask), fields.query, fields.key,
+                      fields.zero ? 0 : -std::numeric_limits<double>::infinity()));
   }
   void evaluateView(const Op &op) {
     const auto &fields = op.get<ViewFields>();
@@ -192,6 +193,31 @@ private:
                         describe(stated, *program_.context));
     leaves_.writeState(slot, std::move(value));
   }
+  void evaluatePad(const Op &op) {
+    const auto &fields = op.get<PadFields>();
+    define(op, pad(operand(op), fields.from, {fields.to.name, sizeOf(fields.to.size)}, sizeOf(fields.start)));
+  }
+  void evaluateBroadcast(const Op &op) {
+    TensorDims dims;
+    for (const Dim &dim : op.get<BroadcastFields>().dims)
+      dims.push_back({dim.name, sizeOf(dim.size)});
+    define(op, broadcast(operand(op), dims));
+  }
+  [[noreturn]] void needsRanks(const Op &op) {
+    throw InterpFault("`" + mnemonic(op.kind).str() + "` runs in a training step on simulated ranks only");
+  }
+  void evaluateAccumulate(const Op &op) { needsRanks(op); }
+  void evaluateGradient(const Op &op) { needsRanks(op); }
+  void evaluateAssign(const Op &op) { needsRanks(op); }
+  void evaluateTally(const Op &op) { needsRanks(op); }
+  void evaluateTotal(const Op &op) { needsRanks(op); }
+  void evaluateConvert(const Op &op) { needsRanks(op); }
+  void evaluateShard(const Op &op) { needsRanks(op); }
+  void evaluateDemote(const Op &op) { needsRanks(op); }
+  void evaluateReduceScatter(const Op &op) { needsRanks(op); }
+  void evaluateAllReduce(const Op &op) { needsRanks(op); }
+  void evaluateAllToAll(const Op &op) { needsRanks(op); }
+  void evaluateAllGather(const Op &op) { needsRanks(op); }
   void evaluateCall(const Op &op) {
     const auto &call = op.get<CallFields>();
     if (op.operands.size() != call.operandFactors.size())

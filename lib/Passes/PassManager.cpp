@@ -6,27 +6,14 @@
 
 namespace stg {
 
+// `Source`, then the levels of Program.h in their order.
+static_assert(static_cast<size_t>(PassLevel::Stored) == static_cast<size_t>(Level::Stored) + 1);
+
 llvm::StringRef spelling(PassLevel level) {
-  switch (level) {
-  case PassLevel::Source:
-    return "source";
-  case PassLevel::Elaborated:
-    return spelling(Level::Elaborated);
-  case PassLevel::Typed:
-    return spelling(Level::Typed);
-  }
-  return "";
+  return level == PassLevel::Source ? "source" : spelling(static_cast<Level>(static_cast<size_t>(level) - 1));
 }
 
-PassLevel passLevel(Level level) {
-  switch (level) {
-  case Level::Elaborated:
-    return PassLevel::Elaborated;
-  case Level::Typed:
-    return PassLevel::Typed;
-  }
-  return PassLevel::Elaborated;
-}
+PassLevel passLevel(Level level) { return static_cast<PassLevel>(static_cast<size_t>(level) + 1); }
 
 std::optional<PassId> passFrom(llvm::StringRef name) {
   for (const PassInfo &info : kPasses)

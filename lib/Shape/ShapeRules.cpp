@@ -427,14 +427,23 @@ ShapeResult inferAppendShape(const Op &op, Operands operands, const Body &, IRCo
 }
 
 /// `update`: what the state gets must have its dims, in any order.
+/// What a result-less op writes to: a state, a weight, its gradient buffer, a scalar. Nothing if there is no such slot.
+std::optional<TensorType> destinationOf(const Op &op, const Body &body) {
+  uint32_t slot = op.get<SlotFields>().slot;
+  if (op.kind == OpKind::Tally)
+    return TensorType{ElementType::F32, {}};
+  if (op.kind == OpKind::Update)
+    return slot < body.states.size() ? std::optional(body.states[slot].type) : std::nullopt;
+  return slot < body.weights.size() ? std::optional(body.weights[slot].type) : std::nullopt;
+}
+
 ShapeResult inferNoShape(const Op &op, Operands operands, const Body &body, IRContext &context) {
-  const auto &fields = op.get<SlotFields>();
   if (ShapeResult count = checkCount(operands, 1, context); !count.ok())
     return count;
-  if (fields.slot >= body.states.size())
+  std::optional<TensorType> wanted = destinationOf(op, body);
+  if (!wanted)
     return fail(ShapeFault::FieldsMismatch);
-  const TensorType &state = body.states[fields.slot].type;
-  for (const Dim &dim : state.dims) {
+  for (const Dim &dim : wanted->dims) {
     const Dim *mine = operands[0]->find(dim.name);
     if (!mine)
       return fail(ShapeFault::MissingDim, {0}, dim.name);
@@ -442,9 +451,68 @@ ShapeResult inferNoShape(const Op &op, Operands operands, const Body &body, IRCo
       return fail(ShapeFault::SizesDiffer, {0}, dim.name, mine->size, dim.size);
   }
   for (const Dim &dim : operands[0]->dims)
-    if (!state.has(dim.name))
+    if (!wanted->has(dim.name))
       return fail(ShapeFault::ExtraDim, {0}, dim.name);
   return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients, the step, layouts
+//===----------------------------------------------------------------------===//
+
+ShapeResult inferPadShape(const Op &op, Operands operands, const Body &, IRContext &context) {
+  const auto &fields = op.get<PadFields>();
+  if (ShapeResult count = checkCount(operands, 1, context); !count.ok())
+    return count;
+  if (fields.from && !operands[0]->has(fields.from))
+    return fail(ShapeFault::MissingDim, {0}, fields.from);
+  TensorType type{operands[0]->element, {}};
+  for (const Dim &dim : operands[0]->dims)
+    type.dims.push_back(dim.name == fields.from ? fields.to : dim);
+  if (!fields.from)
+    type.dims.push_back(fields.to);
+  for (size_t i = 0; i < type.dims.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (type.dims[i].name == type.dims[j].name)
+        return fail(ShapeFault::DuplicateDim, {0}, type.dims[i].name);
+  return succeed(std::move(type));
+}
+
+ShapeResult inferBroadcastShape(const Op &op, Operands operands, const Body &, IRContext &context) {
+  if (ShapeResult count = checkCount(operands, 1, context); !count.ok())
+    return count;
+  TensorType type{operands[0]->element, {}};
+  for (const Dim &dim : op.get<BroadcastFields>().dims) {
+    if (type.has(dim.name))
+      return fail(ShapeFault::DuplicateDim, {}, dim.name);
+    type.dims.push_back(dim);
+  }
+  for (const Dim &dim : operands[0]->dims) {
+    const Dim *kept = type.find(dim.name);
+    if (!kept)
+      return fail(ShapeFault::ExtraDim, {0}, dim.name);
+    if (differ(kept->size, dim.size))
+      return fail(ShapeFault::SizesDiffer, {0}, dim.name, dim.size, kept->size);
+  }
+  return succeed(std::move(type));
+}
+
+ShapeResult inferGradientShape(const Op &op, Operands, const Body &body, IRContext &) {
+  if (op.get<SlotFields>().slot >= body.weights.size())
+    return fail(ShapeFault::FieldsMismatch);
+  const WeightSlot &slot = body.weights[op.get<SlotFields>().slot];
+  TensorType type = slot.type;
+  type.element = slot.gradient;
+  return succeed(std::move(type));
+}
+
+ShapeResult inferScalarShape(const Op &, Operands, const Body &, IRContext &) { return succeed({ElementType::F32, {}}); }
+
+ShapeResult inferSameShapes(const Op &, Operands operands, const Body &, IRContext &) {
+  ShapeResult result;
+  for (const TensorType *operand : operands)
+    result.types.push_back(*operand);
+  return result;
 }
 
 //===----------------------------------------------------------------------===//

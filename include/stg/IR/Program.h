@@ -14,7 +14,9 @@
 #ifndef STG_IR_PROGRAM_H
 #define STG_IR_PROGRAM_H
 
+#include "stg/IR/Layout.h"
 #include "stg/IR/Mesh.h"
+#include "stg/IR/Plan.h"
 #include "stg/IR/Types.h"
 #include "stg/Support/Interner.h"
 #include "stg/Support/SourceManager.h"
@@ -26,14 +28,16 @@ namespace stg {
 
 using OpId = Id<struct OpTag>;
 using ValueId = Id<struct ValueTag>;
-using BodyId = Id<struct BodyTag>;
 using UnitId = Id<struct UnitTag>;
 using WeightId = Id<struct WeightTag>;
 using StateId = Id<struct StateTag>;
 using InputId = Id<struct InputTag>;
+using ScalarId = Id<struct ScalarTag>;
 
-/// What the IR guarantees now (architecture.md 3). Later levels join with the passes that reach them.
-enum class Level : uint8_t { Elaborated, Typed };
+/// What the IR guarantees now (architecture.md 3). Differentiated: backward ops are there (training). Laid: every value
+/// has a layout, disagreements are `convert` ops. Explicit: collectives instead of `convert`. Stored: gradient sync and
+/// the optimizer's step are there.
+enum class Level : uint8_t { Elaborated, Typed, Differentiated, Laid, Explicit, Stored };
 llvm::StringRef spelling(Level level);
 std::optional<Level> levelFrom(llvm::StringRef text);
 
@@ -63,12 +67,13 @@ unsigned arity(MapFn fn);
 /// FLOPs per element of the result (n-ary functions: per operand beyond the first).
 unsigned flopsPerElement(MapFn fn);
 
-enum class ReduceFn : uint8_t { Sum, Max, Min, Prod };
 llvm::StringRef spelling(ReduceFn fn);
 std::optional<ReduceFn> reduceFnFrom(llvm::StringRef text);
 
-/// What an op is for. A forward program has only the first.
-enum class Part : uint8_t { Forward };
+/// What an op is for, and so when it runs: Forward, InputGrad and WeightGrad per micro-batch (action F, B, W); Sync once
+/// per step when the last backward of its unit is done; Step once, after all of Sync. A forward program has only the
+/// first.
+enum class Part : uint8_t { Forward, InputGrad, WeightGrad, Recompute, Sync, Step };
 llvm::StringRef spelling(Part part);
 std::optional<Part> partFrom(llvm::StringRef text);
 
@@ -90,7 +95,8 @@ using StaticArg = std::variant<DimExpr, double, bool, std::string, MaskValue>;
 // Fields of op kinds
 //===----------------------------------------------------------------------===//
 
-/// Input, Weight, State, Update: the slot of the body. Results of the first three have the slot's type.
+/// Input, Weight, State, Update: the slot of the body. Results of the first three have the slot's type. Accumulate,
+/// Gradient, Assign: the weight slot. Tally, Total: the scalar of the program.
 struct SlotFields {
   uint32_t slot = 0;
   bool operator==(const SlotFields &) const = default;
@@ -134,10 +140,11 @@ struct DropoutFields {
   uint32_t stream = 0; ///< tells this dropout from others of the body
   bool operator==(const DropoutFields &) const = default;
 };
-/// `query` and `key` are dims of the operand.
+/// `query` and `key` are dims of the operand. `zero`: what is not seen becomes 0 (the gradient) instead of minus infinity.
 struct MaskedFields {
   MaskValue mask;
   NameId query, key;
+  bool zero = false;
   bool operator==(const MaskedFields &) const = default;
 };
 /// `from` dims become `to` dims; the sizes multiply out. One-to-one is a rename, one-to-many a split, many-to-one a
@@ -169,6 +176,18 @@ struct SliceFields {
   Dim to;
   DimExpr start;
   bool operator==(const SliceFields &) const = default;
+};
+/// The reverse of At (`from` invalid: the dim is new) and of Slice: zeros along `to`, the operand at positions `start` on.
+struct PadFields {
+  NameId from;
+  Dim to;
+  DimExpr start;
+  bool operator==(const PadFields &) const = default;
+};
+/// The operand under more dims, the same along them: `dims` are all dims of the result, in order.
+struct BroadcastFields {
+  llvm::SmallVector<Dim, 4> dims;
+  bool operator==(const BroadcastFields &) const = default;
 };
 /// Operands: data, index (i32). Dims that both have align; `dim` of the data is replaced by the index's other dims.
 struct GatherFields {
@@ -208,12 +227,41 @@ struct CallFields {
   DimExpr other; ///< FLOPs that are no model contraction
   DimExpr bytes; ///< null: inputs + outputs
   BodyId define; ///< reference meaning: input slots are the operands, outputs the results; invalid if none
+  /// The gradient as a body: its input slots are the operands, then the results, then the cotangents of the first
+  /// results (as many as the op's `grad` names); invalid if the op has none.
+  BodyId grad;
+  /// Per operand: the output of `grad` that is its cotangent; -1 for none.
+  llvm::SmallVector<int32_t, 6> gradOutputs;
   bool operator==(const CallFields &) const = default;
+};
+
+/// The rules (Plan::splits) that placed an atom before and after a conversion; -1: no rule.
+struct ConversionCause {
+  int32_t had = -1;
+  int32_t wants = -1;
+  bool operator==(const ConversionCause &) const = default;
+};
+/// Laid level: the operand in another layout.
+struct ConvertFields {
+  Layout to;
+  ConversionCause cause;
+  bool operator==(const ConvertFields &) const = default;
+};
+/// Shard, Demote, ReduceScatter, AllReduce, AllToAll, AllGather over the product group of `atoms`. Several operands
+/// travel as one collective; each gives one result of its own type.
+struct CollectiveFields {
+  AtomList atoms;
+  NameId from;                 ///< all-gather, all-to-all: the dim that was split
+  NameId to;                   ///< shard, reduce-scatter, all-to-all: the dim that is split afterwards
+  ReduceFn fn = ReduceFn::Sum; ///< reduce-scatter, all-reduce
+  ConversionCause cause;
+  bool operator==(const CollectiveFields &) const = default;
 };
 
 using OpFields = std::variant<SlotFields, ConstantFields, IotaFields, ContractFields, MapFields, ReduceFields,
                               StopFields, DropoutFields, MaskedFields, ViewFields, ConcatFields, AtFields, SliceFields,
-                              GatherFields, ScatterFields, AppendFields, CallFields>;
+                              GatherFields, ScatterFields, AppendFields, CallFields, PadFields, BroadcastFields,
+                              ConvertFields, CollectiveFields>;
 
 struct Op {
   OpKind kind = OpKind::Constant;
@@ -223,6 +271,11 @@ struct Op {
   OpFields fields;
   /// Ops of one statement have one number: what is neither a contraction nor a call fuses into one kernel.
   uint32_t kernel = 0;
+  /// Path of the instance inside the unit, `attn`; of a call the callee is the last component (language.md 5.3). Empty
+  /// or invalid: the unit itself. A backward op has that of the op whose gradient it is.
+  NameId scope;
+  /// From Laid on, per atom: index into factorsOf (Analysis/Factors.h), or -1. Ops without factors have none.
+  llvm::SmallVector<int16_t, 4> compute;
   SourceRange where;
 
   template <class T> const T &get() const { return std::get<T>(fields); }
@@ -240,12 +293,26 @@ struct Value {
   OpId def;
   uint32_t result = 0; ///< which result of `def`
   NameId name;         ///< path inside the unit, `attn.q`; unique in the body
+  /// Scope for its home, where it is not the op's: a cotangent has that of its primal.
+  NameId scope;
+  /// From Laid on.
+  std::optional<Layout> layout;
 };
+
+/// What an input slot brings. Cotangent: of the body's output `of`. Accumulator: what later units (which run earlier in
+/// the backward) found for the cotangent of the value that input slot `of` reads; the body adds its own share.
+enum class SlotRole : uint8_t { Value, Cotangent, Accumulator };
+llvm::StringRef spelling(SlotRole role);
+std::optional<SlotRole> slotRoleFrom(llvm::StringRef text);
 
 /// What a body takes from outside through Input ops.
 struct InputSlot {
   NameId name;
   TensorType type;
+  SlotRole role = SlotRole::Value;
+  uint32_t of = 0; ///< of cotangents and accumulators
+  /// From Laid on. A program input that is needed in several layouts has a slot for each.
+  std::optional<Layout> layout = std::nullopt;
 };
 /// A weight that a body reads.
 struct WeightSlot {
@@ -253,16 +320,26 @@ struct WeightSlot {
   TensorType type;
   bool owned = true;
   SourceRange where;
+  /// Element types of the gradient buffer, the master copy, and optimizer states that don't say theirs.
+  ElementType gradient = ElementType::F32, master = ElementType::F32, moment = ElementType::F32;
+  /// From Differentiated on: it has a gradient buffer.
+  bool trained = false;
+  /// From Laid on: home, and the layout of the gradient buffer (home and partial over some of the other atoms). A weight
+  /// that units read in two layouts exists in both, with a buffer for each.
+  std::optional<Layout> layout = std::nullopt, buffer = std::nullopt;
 };
 struct StateSlot {
   NameId name;
   TensorType type;
   bool owned = true;
   SourceRange where;
+  std::optional<Layout> layout = std::nullopt; ///< from Laid on
 };
 struct BodyOutput {
   NameId name;
   ValueId value;
+  /// A backward output: the cotangent of the value that this input slot reads (with the accumulator added).
+  std::optional<uint32_t> cotangentOf = std::nullopt;
 };
 
 /// A flat SSA graph. Order of `ops` is a topological order and the order of the source.
@@ -281,7 +358,7 @@ struct Body {
   const Value &value(ValueId id) const { return values[id.index]; }
 };
 
-/// Output `output` of an earlier unit.
+/// Output `output` of an earlier unit; for cotangent and accumulator slots, of a later one.
 struct UnitValue {
   UnitId unit;
   uint32_t output = 0;
@@ -358,10 +435,16 @@ struct Program {
   std::vector<ProgramInput> inputs;
   std::vector<ProgramWeight> weights;
   std::vector<ProgramState> states;
-  /// Bodies that units name, and the define blocks of calls.
+  /// Bodies that units name, the define and grad blocks of calls, and optimizers: these have the input slots `w`
+  /// (master type) and `g` (gradient type), owned states, and one output, the new weight.
   std::vector<Body> bodies;
   std::vector<Unit> units;
   std::vector<ProgramOutput> outputs;
+  /// Split rules, optimizers, micro-batches.
+  Plan plan;
+  /// f32 scalars that Tally ops add to during a step and Total ops read: the loss, the squared gradient norm. Zero when
+  /// the step begins.
+  std::vector<NameId> scalars;
 
   const Body &body(BodyId id) const { return bodies[id.index]; }
   const Body &body(const Unit &unit) const { return bodies[unit.body.index]; }

@@ -6,6 +6,7 @@
 #define STG_INTERP_OPMEANINGS_H
 
 #include "stg/IR/Program.h"
+#include <limits>
 #include "stg/Interp/Tensor.h"
 
 namespace stg::interp {
@@ -30,7 +31,9 @@ Tensor map(MapFn fn, llvm::ArrayRef<Tensor> operands, ElementType element);
 Tensor reduce(ReduceFn fn, const Tensor &operand, llvm::ArrayRef<NameId> reduced, ElementType element);
 /// Keeps the element at flat index n (row-major, global) iff uniform(hashOf(key, n)) >= probability.
 Tensor dropout(const Tensor &operand, double probability, uint64_t key);
-Tensor masked(Tensor operand, const Visibility &mask, NameId query, NameId key);
+/// What is not seen becomes `unseen`.
+Tensor masked(Tensor operand, const Visibility &mask, NameId query, NameId key,
+              double unseen = -std::numeric_limits<double>::infinity());
 
 /// One item of a view; `to` has sizes.
 struct ViewStep {
@@ -42,6 +45,11 @@ Tensor view(const Tensor &operand, llvm::ArrayRef<ViewStep> steps, llvm::ArrayRe
 Tensor concat(llvm::ArrayRef<Tensor> operands, NameId dim, ElementType element);
 Tensor at(const Tensor &operand, NameId dim, int64_t position);
 Tensor slice(const Tensor &operand, NameId from, TensorDim to, int64_t start);
+/// Zeros along `to`, the operand at positions `start` on of what it calls `from` (invalid: it has no such dim, and the
+/// new one comes last).
+Tensor pad(const Tensor &operand, NameId from, TensorDim to, int64_t start);
+/// `dims` has the operand's dims and more.
+Tensor broadcast(const Tensor &operand, llvm::ArrayRef<TensorDim> dims);
 Tensor gather(const Tensor &data, const Tensor &index, NameId dim);
 Tensor scatter(const Tensor &data, const Tensor &index, TensorDim dim, llvm::ArrayRef<NameId> replaced,
                ElementType element);

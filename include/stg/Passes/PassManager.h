@@ -14,7 +14,7 @@
 namespace stg {
 
 /// The levels of Program.h, and before them the source.
-enum class PassLevel : uint8_t { Source, Elaborated, Typed };
+enum class PassLevel : uint8_t { Source, Elaborated, Typed, Differentiated, Laid, Explicit, Stored };
 llvm::StringRef spelling(PassLevel level);
 PassLevel passLevel(Level level);
 

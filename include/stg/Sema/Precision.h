@@ -7,7 +7,7 @@
 #define STG_SEMA_PRECISION_H
 
 #include "stg/IR/Types.h"
-#include "stg/Sema/Selector.h"
+#include "stg/IR/Selector.h"
 #include <map>
 
 namespace stg {

@@ -2,8 +2,8 @@
 // `blocks[0..4].ffn`, `attn.q`, `*`: a pattern matches a path if its parts occur as a run of the path's components and
 // nothing of the pattern is left over. A part without brackets matches every iteration.
 //===----------------------------------------------------------------------===//
-#ifndef STG_SEMA_SELECTOR_H
-#define STG_SEMA_SELECTOR_H
+#ifndef STG_IR_SELECTOR_H
+#define STG_IR_SELECTOR_H
 
 #include "llvm/ADT/StringRef.h"
 #include <optional>
@@ -29,7 +29,10 @@ struct PathPattern {
   bool matches(llvm::StringRef path) const;
   /// As matches, but the run must end at the path's end: the pattern names this very instance.
   bool names(llvm::StringRef path) const;
+  /// `blocks[0..4].attn`; read back by pathPatternFrom.
+  std::string str() const;
 };
+std::optional<PathPattern> pathPatternFrom(llvm::StringRef text);
 
 } // namespace stg
 

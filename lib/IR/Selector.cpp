@@ -1,6 +1,6 @@
 //===- Selector.cpp -----------------------------------------------------------===//
-#include "stg/Sema/Selector.h"
-#include "stg/Sema/Precision.h"
+#include "stg/IR/Selector.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -51,31 +51,42 @@ bool PathPattern::names(StringRef path) const {
   return parts.size() <= components.size() && matchAt(*this, llvm::ArrayRef(components).take_back(parts.size()));
 }
 
-static constexpr StringRef kClassNames[] = {"weight", "act", "grad", "master", "moment", "cache"};
-
-StringRef stg::spelling(TensorClass cls) { return kClassNames[static_cast<size_t>(cls)]; }
-
-std::optional<TensorClass> stg::tensorClassFrom(StringRef text) {
-  for (size_t i = 0; i < std::size(kClassNames); ++i)
-    if (kClassNames[i] == text)
-      return static_cast<TensorClass>(i);
-  return std::nullopt;
+std::string PathPattern::str() const {
+  std::string text;
+  for (const PatternPart &part : parts) {
+    text += (text.empty() ? "" : ".") + part.name;
+    if (!part.range)
+      continue;
+    text += "[" + std::to_string(part.range->first) + ".." + std::to_string(part.range->last);
+    if (part.range->step != 1)
+      text += " step " + std::to_string(part.range->step);
+    text += "]";
+  }
+  return text;
 }
 
-ElementType Precision::of(TensorClass cls, StringRef path) const {
-  for (const PrecisionRule &rule : rules) {
-    auto type = rule.types.find(cls);
-    if (type != rule.types.end() && (rule.scopes.empty() || llvm::any_of(rule.scopes, [&](const PathPattern &scope) {
-                                       return scope.matches(path);
-                                     })))
-      return type->second;
+std::optional<PathPattern> stg::pathPatternFrom(StringRef text) {
+  PathPattern pattern;
+  while (!text.empty()) {
+    PatternPart part;
+    size_t end = text.find_first_of(".[");
+    part.name = text.substr(0, end).str();
+    text = end == StringRef::npos ? StringRef() : text.substr(end);
+    if (part.name.empty())
+      return std::nullopt;
+    if (text.consume_front("[")) {
+      PatternPart::Range range{0, 0, 1};
+      if (text.consumeInteger(10, range.first) || !text.consume_front("..") || text.consumeInteger(10, range.last) ||
+          (text.consume_front(" step ") && text.consumeInteger(10, range.step)) || range.step < 1 ||
+          !text.consume_front("]"))
+        return std::nullopt;
+      part.range = range;
+    }
+    pattern.parts.push_back(std::move(part));
+    if (!text.empty() && (!text.consume_front(".") || text.empty()))
+      return std::nullopt;
   }
-  switch (cls) {
-  case TensorClass::Weight:
-  case TensorClass::Act:
-  case TensorClass::Cache:
-    return ElementType::BF16;
-  default:
-    return ElementType::F32;
-  }
+  if (pattern.parts.empty())
+    return std::nullopt;
+  return pattern;
 }

@@ -1,0 +1,86 @@
+//===- Plan.h - what a plan says, names resolved ----------------------------===//
+// The ordered rules of language.md section 5, as passes read them. Dims are names of the model (composite ones replaced
+// by their factors, in order), axes are names of the mesh or of its folds.
+//===----------------------------------------------------------------------===//
+#ifndef STG_IR_PLAN_H
+#define STG_IR_PLAN_H
+
+#include "stg/IR/Selector.h"
+#include "stg/IR/Types.h"
+#include "stg/Support/Ids.h"
+#include "stg/Support/SourceManager.h"
+
+namespace stg {
+
+using BodyId = Id<struct BodyTag>;
+
+/// `in a, b`; no pattern: everywhere.
+using Scopes = std::vector<PathPattern>;
+bool matches(const Scopes &scopes, llvm::StringRef path);
+
+/// What a rule does where an axis does not divide the dim.
+enum class Remainder : uint8_t { Error, Replicate, Pad };
+
+/// `split H or replicate, F, V over tp in sel`: an axis goes to the first dim that is there.
+struct SplitRule {
+  struct Target {
+    NameId dim;
+    Remainder remainder = Remainder::Error;
+    bool zigzag = false; ///< causal-balanced chunks
+    bool operator==(const Target &) const = default;
+  };
+  std::vector<Target> dims;
+  std::vector<std::string> axes;
+  Scopes scopes;
+  SourceRange where;
+};
+
+/// `keep D whole in sel`.
+struct KeepRule {
+  NameId dim;
+  Scopes scopes;
+  SourceRange where;
+};
+
+/// `pin p.q : [B/dp, S, H/tp @ cp]`: replaces the home of the values that `value` names.
+struct PinRule {
+  PathPattern value;
+  std::vector<std::pair<NameId, std::vector<std::string>>> dims; ///< with the axes on them; all dims of the tensor
+  std::vector<std::string> partial;                             ///< axes behind `@`
+  SourceRange where;
+};
+
+/// `store gathered over tp in attn`: keeps the gathered copy for the backward instead of gathering again.
+struct KeepGatheredRule {
+  std::vector<std::string> axes;
+  Scopes scopes;
+  SourceRange where;
+};
+
+/// `optimizer adamw() in sel`, `optimizer none in sel`; first match wins.
+struct OptimizerRule {
+  NameId name; ///< invalid: none, the weight is frozen
+  Scopes scopes;
+  /// Its body for each type of weight that it trains (Program.h says what such a body has).
+  std::vector<std::pair<TensorType, BodyId>> bodies;
+  SourceRange where;
+};
+
+struct Plan {
+  std::vector<SplitRule> splits;
+  std::vector<KeepRule> keeps;
+  std::vector<PinRule> pins;
+  std::vector<KeepGatheredRule> keepGathered;
+  std::vector<OptimizerRule> optimizers;
+  /// Micro-batches of a step; sizes of the program are those of one.
+  int64_t microBatches = 1;
+  /// Largest global gradient norm; 0: no clipping.
+  double clip = 0;
+};
+
+/// The first rule that names the weight; null if none does (the weight is not trained).
+const OptimizerRule *optimizerOf(const Plan &plan, llvm::StringRef weightPath);
+
+} // namespace stg
+
+#endif
