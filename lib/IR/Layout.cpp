@@ -27,8 +27,7 @@ LocalShape localize(const TensorType &type, const Layout &layout, const std::vec
     DimExpr size = dim.size;
     if (parts > 1) {
       std::optional<int64_t> value = size.size();
-      size = value && *value % parts != 0 ? dims.constant((*value + parts - 1) / parts)
-                                          : size / dims.constant(parts);
+      size = value && *value % parts != 0 ? dims.constant((*value + parts - 1) / parts) : size / dims.constant(parts);
     }
     shape.dims.push_back({dim.name, size});
   }

@@ -160,19 +160,21 @@ private:
   void printPlan() {
     const Plan &plan = program_.plan;
     for (const SplitRule &rule : plan.splits)
-      os_ << "split (" << join(rule.dims, [&](const SplitRule::Target &target) {
-        return name(target.dim) + (target.zigzag ? " zigzag" : "") +
-               (target.remainder == Remainder::Replicate ? " or replicate"
-                : target.remainder == Remainder::Pad     ? " pad"
-                                                         : "");
-      }) << ") over " << axisNames(rule.axes)
-          << scopes(rule.scopes) << "\n";
+      os_ << "split ("
+          << join(rule.dims,
+                  [&](const SplitRule::Target &target) {
+                    return name(target.dim) + (target.zigzag ? " zigzag" : "") +
+                           (target.remainder == Remainder::Replicate ? " or replicate"
+                            : target.remainder == Remainder::Pad     ? " pad"
+                                                                     : "");
+                  })
+          << ") over " << axisNames(rule.axes) << scopes(rule.scopes) << "\n";
     for (const KeepRule &rule : plan.keeps)
       os_ << "keep " << name(rule.dim) << scopes(rule.scopes) << "\n";
     for (const PinRule &rule : plan.pins) {
-      os_ << "pin " << quoted(rule.value.str()) << " (" << join(rule.dims, [&](const auto &dim) {
-        return name(dim.first) + " over " + axisNames(dim.second);
-      }) << ")";
+      os_ << "pin " << quoted(rule.value.str()) << " ("
+          << join(rule.dims, [&](const auto &dim) { return name(dim.first) + " over " + axisNames(dim.second); })
+          << ")";
       if (!rule.partial.empty())
         os_ << " partial " << axisNames(rule.partial);
       os_ << "\n";

@@ -485,7 +485,7 @@ private:
       op.get<MapFields>().fn = *fn;
     readFields(op);
     if (lex_.takeWord("part"))
-      op.part = enumeration(partFrom, "a part");
+      op.part = part();
     lex_.wantWord("kernel");
     op.kernel = lex_.number<uint32_t>("the number of the kernel");
     if (lex_.takeWord("scope"))
@@ -494,6 +494,18 @@ private:
       lex_.list('(', ')', [&] { op.compute.push_back(lex_.number<int16_t>("the number of a factor or -1")); });
     op.where = lex_.since(begin);
     body_->ops.push_back(std::move(op));
+  }
+
+  /// `forward`, `input-grad`: the only words with a hyphen.
+  Part part() {
+    uint32_t begin = lex_.position();
+    std::string text = lex_.word("a part").str();
+    if (lex_.take("-"))
+      text += "-" + lex_.word("a part").str();
+    std::optional<Part> read = partFrom(text);
+    if (!read)
+      unknown("part", text, begin);
+    return *read;
   }
 
   void readOperands(Op &op) {
@@ -559,8 +571,7 @@ private:
       auto &fields = op.get<ConvertFields>();
       readOperands(op);
       lex_.wantWord("to");
-      const std::optional<TensorType> *from =
-          op.operands.size() == 1 ? &body_->value(op.operands[0]).type : nullptr;
+      const std::optional<TensorType> *from = op.operands.size() == 1 ? &body_->value(op.operands[0]).type : nullptr;
       fields.to = layoutText(from && *from ? llvm::ArrayRef((*from)->dims) : llvm::ArrayRef<Dim>());
       fields.cause = cause();
       return;

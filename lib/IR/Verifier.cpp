@@ -312,10 +312,10 @@ private:
     const auto *fields = std::get_if<SlotFields>(&op.fields);
     if (!fields)
       return;
-    size_t count = op.kind == OpKind::Input                                   ? body.inputs.size()
-                   : op.kind == OpKind::State || op.kind == OpKind::Update  ? body.states.size()
-                   : op.kind == OpKind::Tally || op.kind == OpKind::Total   ? program_.scalars.size()
-                                                                            : body.weights.size();
+    size_t count = op.kind == OpKind::Input                                ? body.inputs.size()
+                   : op.kind == OpKind::State || op.kind == OpKind::Update ? body.states.size()
+                   : op.kind == OpKind::Tally || op.kind == OpKind::Total  ? program_.scalars.size()
+                                                                           : body.weights.size();
     if (fields->slot >= count)
       fail("", "names slot " + llvm::Twine(fields->slot) + " of " + llvm::Twine(count), op.where);
   }
@@ -491,7 +491,7 @@ private:
   const Program &program_;
   const IRContext &context_;
   std::vector<Violation> violations_;
-  std::set<uint32_t> symbols_;   // ids of the size parameters
+  std::set<uint32_t> symbols_; // ids of the size parameters
   std::set<NameId> reachable_; // bodies that units name
 };
 

@@ -506,7 +506,9 @@ ShapeResult inferGradientShape(const Op &op, Operands, const Body &body, IRConte
   return succeed(std::move(type));
 }
 
-ShapeResult inferScalarShape(const Op &, Operands, const Body &, IRContext &) { return succeed({ElementType::F32, {}}); }
+ShapeResult inferScalarShape(const Op &, Operands, const Body &, IRContext &) {
+  return succeed({ElementType::F32, {}});
+}
 
 ShapeResult inferSameShapes(const Op &, Operands operands, const Body &, IRContext &) {
   ShapeResult result;

@@ -38,6 +38,9 @@ std::string violations(const Program &program) {
   return text;
 }
 
+/// Kinds that no source program has: test/IR/training-forms.stgir does.
+bool isMadeByPasses(OpKind kind) { return kind >= OpKind::Pad && kind <= OpKind::AllGather; }
+
 TEST(RoundTripTest, RandomProgramsReadBackAsThemselves) {
   uint64_t first = firstSeed(1);
   std::set<OpKind> kinds;
@@ -57,7 +60,7 @@ TEST(RoundTripTest, RandomProgramsReadBackAsThemselves) {
           functions.insert(op.get<MapFields>().fn);
       }
   }
-#define OP(kind, ...) EXPECT_TRUE(kinds.count(OpKind::kind)) << #kind;
+#define OP(kind, ...) EXPECT_TRUE(kinds.count(OpKind::kind) || isMadeByPasses(OpKind::kind)) << #kind;
 #include "stg/IR/Ops.def"
 #define FN(name, ...) EXPECT_TRUE(functions.count(MapFn::name)) << #name;
 #include "stg/IR/MapFns.def"

@@ -6,8 +6,8 @@
 #define STG_INTERP_OPMEANINGS_H
 
 #include "stg/IR/Program.h"
-#include <limits>
 #include "stg/Interp/Tensor.h"
+#include <limits>
 
 namespace stg::interp {
 

@@ -6,8 +6,8 @@
 #ifndef STG_SEMA_PRECISION_H
 #define STG_SEMA_PRECISION_H
 
-#include "stg/IR/Types.h"
 #include "stg/IR/Selector.h"
+#include "stg/IR/Types.h"
 #include <map>
 
 namespace stg {
