@@ -1,5 +1,6 @@
 //===- PassManager.cpp - passes, their order, and running them --------------===//
 #include "stg/Passes/PassManager.h"
+#include "stg/Memory/ShardStorage.h"
 #include "stg/Shape/InferShapes.h"
 #include "stg/Shape/VerifyTypes.h"
 #include "stg/Support/InternalError.h"
@@ -57,6 +58,8 @@ Outcome runPass(PassId id, Program &program, Diagnostics &diags, PassStats &stat
     internalError("elaborate", "source", "", "starts from source, not from a program");
   case PassId::InferShapes:
     return inferShapes(program, diags, stats);
+  case PassId::ShardStorage:
+    return shardStorage(program, diags, stats);
   }
   return Outcome::Failed;
 }

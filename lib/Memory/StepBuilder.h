@@ -1,0 +1,67 @@
+//===- StepBuilder.h - appends Sync and Step ops to a body ------------------===//
+// Every value gets its type and layout when it is made: these ops come after the passes that infer them.
+//===----------------------------------------------------------------------===//
+#ifndef STG_LIB_MEMORY_STEPBUILDER_H
+#define STG_LIB_MEMORY_STEPBUILDER_H
+
+#include "stg/IR/Program.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace stg {
+
+class StepBuilder {
+public:
+  StepBuilder(Program &program, Body &body);
+
+  const std::vector<MeshAtom> &atoms() const { return atoms_; }
+  Body &body() { return body_; }
+  const TensorType &typeOf(ValueId value) const { return *body_.value(value).type; }
+  const Layout &layoutOf(ValueId value) const { return *body_.value(value).layout; }
+
+  /// Ops made from now on have this part, kernel and scope.
+  void begin(Part part, NameId scope, SourceRange where);
+  /// A kernel of its own for what follows.
+  void nextKernel() { ++kernel_; }
+
+  /// An op with one result of this type and layout. `name` is made unique.
+  ValueId add(OpKind kind, llvm::ArrayRef<ValueId> operands, OpFields fields, TensorType type, Layout layout,
+              llvm::StringRef name);
+  /// An op without results.
+  void addEffect(OpKind kind, ValueId operand, SlotFields fields);
+  /// Appends `op` as it is, with this builder's part, kernel and scope. Its results must be there.
+  void append(Op op);
+  ValueId newValue(TensorType type, Layout layout, llvm::StringRef name);
+
+  ValueId constant(double number);
+  ValueId map(MapFn fn, llvm::ArrayRef<ValueId> operands, ElementType element, llvm::StringRef name);
+  ValueId cast(ValueId value, ElementType element, llvm::StringRef name);
+  /// Sum of the squares of all elements: f32, partial over the atoms that split the operand.
+  ValueId sumOfSquares(ValueId value, llvm::StringRef name);
+  /// Whole to partial over these atoms.
+  ValueId demote(ValueId value, const AtomList &atoms, llvm::StringRef name);
+  /// One collective that completes the sums of all values over these atoms, on which each is partial.
+  llvm::SmallVector<ValueId, 4> allReduce(llvm::ArrayRef<ValueId> values, const AtomList &atoms);
+  /// The value in another layout; neither is partial. Gathers what is split otherwise, then slices.
+  ValueId convert(ValueId value, const Layout &to, llvm::StringRef name);
+
+  /// `layout` for a tensor that has some of the dims only.
+  static Layout restrictTo(const Layout &layout, llvm::ArrayRef<Dim> dims);
+
+private:
+  NameId unique(llvm::StringRef name);
+  /// Atom -> factor, where a result is split.
+  void placeFactors(Op &op);
+
+  Program &program_;
+  Body &body_;
+  std::vector<MeshAtom> atoms_;
+  llvm::StringSet<> names_;
+  Part part_ = Part::Sync;
+  uint32_t kernel_ = 0;
+  NameId scope_;
+  SourceRange where_;
+};
+
+} // namespace stg
+
+#endif
