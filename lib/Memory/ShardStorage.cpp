@@ -20,8 +20,7 @@ struct TrainedSlot {
 
 class StorageSharder {
 public:
-  StorageSharder(Program &program, PassStats &stats)
-      : program_(program), context_(*program.context), stats_(stats) {}
+  StorageSharder(Program &program, PassStats &stats) : program_(program), context_(*program.context), stats_(stats) {}
 
   void run() {
     tallyLosses();
@@ -118,8 +117,7 @@ private:
     const Body &body = program_.body(id);
     for (uint32_t slot = 0; slot < body.weights.size(); ++slot)
       if (body.weights[slot].owned && body.weights[slot].trained)
-        slots.push_back(
-            trained(body, slot, slot, unitPath + "." + program_.text(body.weights[slot].name).str()));
+        slots.push_back(trained(body, slot, slot, unitPath + "." + program_.text(body.weights[slot].name).str()));
     addSteps(program_.bodies[id.index], slots);
   }
 
@@ -196,7 +194,8 @@ private:
     return program_.text(const_cast<StepBuilder &>(builder).body().weights[slot].name);
   }
 
-  /// Gradients of one group of slots stand complete in `gradients_` afterwards, in the layout of the group's first slot.
+  /// Gradients of one group of slots stand complete in `gradients_` afterwards, in the layout of the group's first
+  /// slot.
   void sync(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> slots) {
     gradients_.clear();
     if (slots.empty())
@@ -216,9 +215,8 @@ private:
       Layout buffer = *weight.buffer;
       ValueId gradient = builder.add(OpKind::Gradient, {}, SlotFields{slots[i].slot}, {element, weight.type.dims},
                                      buffer, slotName(builder, slots[i].slot).str() + ".grad");
-      auto bucket = llvm::find_if(buckets, [&](const Bucket &each) {
-        return each.atoms == atoms && each.element == element;
-      });
+      auto bucket =
+          llvm::find_if(buckets, [&](const Bucket &each) { return each.atoms == atoms && each.element == element; });
       if (bucket == buckets.end())
         bucket = buckets.insert(buckets.end(), {atoms, element, {}, {}});
       bucket->values.push_back(gradient);
@@ -243,8 +241,7 @@ private:
       }
       std::string name = slotName(builder, slots[i].slot).str() + ".grad";
       ValueId moved = builder.convert(complete[i], builder.layoutOf(known->second), name);
-      known->second =
-          builder.map(MapFn::Add, {known->second, moved}, builder.typeOf(known->second).element, name);
+      known->second = builder.map(MapFn::Add, {known->second, moved}, builder.typeOf(known->second).element, name);
     }
   }
 
@@ -406,7 +403,8 @@ private:
     Op copy = op;
     for (ValueId &operand : copy.operands) {
       ValueId value = values[operand.index];
-      Layout wanted = isMap ? StepBuilder::restrictTo(home, builder.typeOf(value).dims) : Layout(builder.atoms().size());
+      Layout wanted =
+          isMap ? StepBuilder::restrictTo(home, builder.typeOf(value).dims) : Layout(builder.atoms().size());
       operand = builder.convert(value, wanted, name);
     }
     for (ValueId &result : copy.results) {

@@ -22,7 +22,7 @@ void StepBuilder::begin(Part part, NameId scope, SourceRange where) {
 NameId StepBuilder::unique(llvm::StringRef name) {
   std::string candidate = name.str();
   for (unsigned n = 1; !names_.insert(candidate).second; ++n)
-    candidate = (name + "'" + llvm::Twine(n)).str();
+    candidate = name.str() + "'" + std::to_string(n);
   return program_.context->name(candidate);
 }
 
@@ -64,8 +64,8 @@ void StepBuilder::append(Op op) {
   body_.ops.push_back(std::move(op));
 }
 
-ValueId StepBuilder::add(OpKind kind, llvm::ArrayRef<ValueId> operands, OpFields fields, TensorType type,
-                         Layout layout, llvm::StringRef name) {
+ValueId StepBuilder::add(OpKind kind, llvm::ArrayRef<ValueId> operands, OpFields fields, TensorType type, Layout layout,
+                         llvm::StringRef name) {
   Op op;
   op.kind = kind;
   op.operands.assign(operands.begin(), operands.end());

@@ -59,8 +59,7 @@ struct LocalShape {
 
 /// The part of a tensor that one rank holds: each dim divided by the atoms on it, rounded up where they don't divide it
 /// (`pad`).
-LocalShape localize(const TensorType &type, const Layout &layout, const std::vector<MeshAtom> &atoms,
-                    DimContext &dims);
+LocalShape localize(const TensorType &type, const Layout &layout, const std::vector<MeshAtom> &atoms, DimContext &dims);
 DimExpr elementCount(const LocalShape &shape, DimContext &dims);
 DimExpr byteCount(const LocalShape &shape, DimContext &dims);
 

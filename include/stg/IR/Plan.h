@@ -46,7 +46,7 @@ struct KeepRule {
 struct PinRule {
   PathPattern value;
   std::vector<std::pair<NameId, std::vector<std::string>>> dims; ///< with the axes on them; all dims of the tensor
-  std::vector<std::string> partial;                             ///< axes behind `@`
+  std::vector<std::string> partial;                              ///< axes behind `@`
   SourceRange where;
 };
 

@@ -70,9 +70,9 @@ unsigned flopsPerElement(MapFn fn);
 llvm::StringRef spelling(ReduceFn fn);
 std::optional<ReduceFn> reduceFnFrom(llvm::StringRef text);
 
-/// What an op is for, and so when it runs: Forward, InputGrad and WeightGrad per micro-batch (action F, B, W); Sync once
-/// per step when the last backward of its unit is done; Step once, after all of Sync. A forward program has only the
-/// first.
+/// What an op is for, and so when it runs: Forward, InputGrad and WeightGrad per micro-batch (action F, B, W); Sync
+/// once per step when the last backward of its unit is done; Step once, after all of Sync. A forward program has only
+/// the first.
 enum class Part : uint8_t { Forward, InputGrad, WeightGrad, Recompute, Sync, Step };
 llvm::StringRef spelling(Part part);
 std::optional<Part> partFrom(llvm::StringRef text);
@@ -140,7 +140,8 @@ struct DropoutFields {
   uint32_t stream = 0; ///< tells this dropout from others of the body
   bool operator==(const DropoutFields &) const = default;
 };
-/// `query` and `key` are dims of the operand. `zero`: what is not seen becomes 0 (the gradient) instead of minus infinity.
+/// `query` and `key` are dims of the operand. `zero`: what is not seen becomes 0 (the gradient) instead of minus
+/// infinity.
 struct MaskedFields {
   MaskValue mask;
   NameId query, key;
@@ -177,7 +178,8 @@ struct SliceFields {
   DimExpr start;
   bool operator==(const SliceFields &) const = default;
 };
-/// The reverse of At (`from` invalid: the dim is new) and of Slice: zeros along `to`, the operand at positions `start` on.
+/// The reverse of At (`from` invalid: the dim is new) and of Slice: zeros along `to`, the operand at positions `start`
+/// on.
 struct PadFields {
   NameId from;
   Dim to;
@@ -258,10 +260,10 @@ struct CollectiveFields {
   bool operator==(const CollectiveFields &) const = default;
 };
 
-using OpFields = std::variant<SlotFields, ConstantFields, IotaFields, ContractFields, MapFields, ReduceFields,
-                              StopFields, DropoutFields, MaskedFields, ViewFields, ConcatFields, AtFields, SliceFields,
-                              GatherFields, ScatterFields, AppendFields, CallFields, PadFields, BroadcastFields,
-                              ConvertFields, CollectiveFields>;
+using OpFields =
+    std::variant<SlotFields, ConstantFields, IotaFields, ContractFields, MapFields, ReduceFields, StopFields,
+                 DropoutFields, MaskedFields, ViewFields, ConcatFields, AtFields, SliceFields, GatherFields,
+                 ScatterFields, AppendFields, CallFields, PadFields, BroadcastFields, ConvertFields, CollectiveFields>;
 
 struct Op {
   OpKind kind = OpKind::Constant;
@@ -324,8 +326,8 @@ struct WeightSlot {
   ElementType gradient = ElementType::F32, master = ElementType::F32, moment = ElementType::F32;
   /// From Differentiated on: it has a gradient buffer.
   bool trained = false;
-  /// From Laid on: home, and the layout of the gradient buffer (home and partial over some of the other atoms). A weight
-  /// that units read in two layouts exists in both, with a buffer for each.
+  /// From Laid on: home, and the layout of the gradient buffer (home and partial over some of the other atoms). A
+  /// weight that units read in two layouts exists in both, with a buffer for each.
   std::optional<Layout> layout = std::nullopt, buffer = std::nullopt;
 };
 struct StateSlot {
