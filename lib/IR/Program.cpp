@@ -42,7 +42,7 @@ struct MapFnInfo {
   llvm::StringLiteral meaning;
 };
 constexpr MapFnInfo kMapFns[] = {
-#define FN(name, spelling, arity, flops, meaning) {spelling, arity, flops, meaning},
+#define FN(name, spelling, arity, flops, meaning, gradient) {spelling, arity, flops, meaning},
 #include "stg/IR/MapFns.def"
 };
 

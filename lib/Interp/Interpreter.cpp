@@ -32,7 +32,7 @@ std::string describe(llvm::ArrayRef<TensorDim> dims, const IRContext &context) {
 /// What a body reads and writes outside itself. The functions must outlive it.
 struct Leaves {
   llvm::function_ref<Tensor(uint32_t slot)> input, weight, state;
-  llvm::function_ref<void(uint32_t slot, Tensor value)> writeState;
+  llvm::function_ref<void(uint32_t slot, Tensor value)> writeState, accumulate;
 };
 
 class BodyRun {
@@ -43,8 +43,14 @@ public:
       : program_(program), body_(body), leaves_(leaves), seed_(seed), path_(std::move(path)), elements_(elements),
         values_(body.values.size()) {}
 
-  void run() {
+  using Values = std::vector<std::optional<Tensor>>;
+  /// Ops of the forward, or those of the backward on the `values` that the forward left.
+  void run(bool backward = false, Values values = {}) {
+    if (backward)
+      values_ = std::move(values);
     for (const Op &op : body_.ops) {
+      if (backward ? op.part != Part::InputGrad && op.part != Part::WeightGrad : op.part != Part::Forward)
+        continue;
       try {
         evaluate(op);
       } catch (const InterpFault &fault) {
@@ -55,6 +61,8 @@ public:
     }
   }
   const Tensor &value(ValueId id) const { return *values_[id.index]; }
+  bool has(ValueId id) const { return values_[id.index].has_value(); }
+  Values takeValues() { return std::move(values_); }
 
 private:
   std::string nameOf(const Op &op) const {
@@ -206,7 +214,7 @@ private:
   [[noreturn]] void needsRanks(const Op &op) {
     throw InterpFault("`" + mnemonic(op.kind).str() + "` runs in a training step on simulated ranks only");
   }
-  void evaluateAccumulate(const Op &op) { needsRanks(op); }
+  void evaluateAccumulate(const Op &op) { leaves_.accumulate(op.get<SlotFields>().slot, operand(op)); }
   void evaluateGradient(const Op &op) { needsRanks(op); }
   void evaluateAssign(const Op &op) { needsRanks(op); }
   void evaluateTally(const Op &op) { needsRanks(op); }
@@ -256,8 +264,8 @@ private:
     };
     auto none = [](uint32_t) -> Tensor { throw InterpFault("a define block has no weights and states"); };
     auto noWrite = [](uint32_t, Tensor) { throw InterpFault("a define block has no states"); };
-    BodyRun run(program_, body, {input, none, none, noWrite}, seed_, path_ + "." + program_.text(call.callee).str(),
-                elements_);
+    BodyRun run(program_, body, {input, none, none, noWrite, noWrite}, seed_,
+                path_ + "." + program_.text(call.callee).str(), elements_);
     run.run();
     std::vector<Tensor> results;
     for (size_t i = 0; i < body.outputs.size() && i < call.resultFactors.size(); ++i) {
@@ -289,19 +297,23 @@ private:
 class ProgramRun {
 public:
   ProgramRun(const Program &program, const InterpInputs &inputs, KeepValues keep)
-      : program_(program), inputs_(inputs), keep_(keep), unitOutputs_(program.units.size()) {}
+      : program_(program), inputs_(inputs), keep_(keep), unitOutputs_(program.units.size()),
+        saved_(program.units.size()) {}
 
   InterpResult run() {
     checkRunSize(program_);
     for (uint32_t u = 0; u < program_.units.size(); ++u)
-      runUnit(UnitId(u));
+      runUnit(UnitId(u), false);
+    if (program_.level >= Level::Differentiated)
+      for (uint32_t u = static_cast<uint32_t>(program_.units.size()); u-- > 0;)
+        runUnit(UnitId(u), true);
     for (const ProgramOutput &output : program_.outputs)
       result_.outputs.push_back({program_.text(output.name).str(), outputOf(output.value)});
     return std::move(result_);
   }
 
 private:
-  void runUnit(UnitId id) {
+  void runUnit(UnitId id, bool backward) {
     const Unit &unit = program_.units[id.index];
     const Body &body = program_.body(unit);
     std::string path = program_.unitPath(unit);
@@ -318,13 +330,22 @@ private:
           return void(known.value = std::move(value));
       result_.states.push_back({std::move(name), std::move(value)});
     };
-    BodyRun run(program_, body, {input, weight, state, writeState}, inputs_.seed, path, elements_);
-    run.run();
+    auto accumulate = [&](uint32_t slot, Tensor value) { addGradient(id, slot, std::move(value)); };
+    BodyRun run(program_, body, {input, weight, state, writeState, accumulate}, inputs_.seed, path, elements_);
+    run.run(backward, std::move(saved_[id.index]));
 
+    unitOutputs_[id.index].clear();
     for (const BodyOutput &output : body.outputs)
-      unitOutputs_[id.index].push_back(run.value(output.value));
+      unitOutputs_[id.index].push_back(run.has(output.value) ? run.value(output.value) : Tensor());
+    saved_[id.index] = run.takeValues();
+    if (backward)
+      return;
+    collect(body, path, saved_[id.index]);
+  }
+
+  void collect(const Body &body, const std::string &path, const BodyRun::Values &values) {
     for (ValueId loss : body.losses) {
-      const Tensor &value = run.value(loss);
+      const Tensor &value = *values[loss.index];
       if (!value.dims.empty())
         throw InterpFault(path + ": a loss has dims " + describe(value.dims, *program_.context));
       result_.losses.push_back({nameOf(path, body, loss), value});
@@ -333,8 +354,19 @@ private:
     if (keep_ == KeepValues::All)
       for (const Op &op : body.ops)
         for (ValueId value : op.results)
-          if (body.value(value).name)
-            result_.values.push_back({nameOf(path, body, value), run.value(value)});
+          if (body.value(value).name && values[value.index])
+            result_.values.push_back({nameOf(path, body, value), *values[value.index]});
+  }
+
+  void addGradient(UnitId id, uint32_t slot, Tensor value) {
+    std::string name = weightName(id, slot);
+    for (NamedTensor &known : result_.gradients) {
+      if (known.name != name)
+        continue;
+      known.value = map(MapFn::Add, {known.value, value}, value.element);
+      return;
+    }
+    result_.gradients.push_back({std::move(name), std::move(value)});
   }
 
   std::string nameOf(const std::string &path, const Body &body, ValueId value) const {
@@ -366,6 +398,17 @@ private:
     for (uint32_t i = 0; i < slot; ++i)
       place += !slots[i].owned;
     return place;
+  }
+
+  std::string weightName(UnitId id, uint32_t slot) const {
+    const Unit &unit = program_.units[id.index];
+    const WeightSlot &own = program_.body(unit).weights[slot];
+    if (own.owned)
+      return program_.unitPath(unit) + "." + program_.text(own.name).str();
+    const WeightBinding &binding = unit.weights[bindingPlace(program_.body(unit).weights, slot)];
+    if (const auto *other = std::get_if<UnitSlot>(&binding))
+      return weightName(other->unit, other->slot);
+    return program_.text(program_.weights[std::get<WeightId>(binding).index].name).str();
   }
 
   Tensor weightAt(UnitId id, uint32_t slot) {
@@ -425,6 +468,7 @@ private:
   KeepValues keep_;
   int64_t elements_ = 0;
   std::vector<std::vector<Tensor>> unitOutputs_;
+  std::vector<BodyRun::Values> saved_; ///< per unit: what its forward computed
   std::map<std::string, Tensor> made_;
   InterpResult result_;
 };
@@ -440,6 +484,7 @@ const Tensor *findNamed(const std::vector<NamedTensor> &tensors, llvm::StringRef
 
 const Tensor *InterpResult::output(llvm::StringRef name) const { return findNamed(outputs, name); }
 const Tensor *InterpResult::state(llvm::StringRef name) const { return findNamed(states, name); }
+const Tensor *InterpResult::gradient(llvm::StringRef weight) const { return findNamed(gradients, weight); }
 const Tensor *InterpResult::unitValue(llvm::StringRef path) const { return findNamed(values, path); }
 
 InterpResult interpret(const Program &program, const InterpInputs &inputs, KeepValues keep) {

@@ -1,6 +1,8 @@
 //===- PassManager.cpp - passes, their order, and running them --------------===//
 #include "stg/Passes/PassManager.h"
+#include "stg/Autodiff/Differentiate.h"
 #include "stg/Memory/ShardStorage.h"
+#include "stg/Passes/Specialise.h"
 #include "stg/Shape/InferShapes.h"
 #include "stg/Shape/VerifyTypes.h"
 #include "stg/Support/InternalError.h"
@@ -58,6 +60,12 @@ Outcome runPass(PassId id, Program &program, Diagnostics &diags, PassStats &stat
     internalError("elaborate", "source", "", "starts from source, not from a program");
   case PassId::InferShapes:
     return inferShapes(program, diags, stats);
+  case PassId::Specialise:
+    specialise(program, stats);
+    return Outcome::Done;
+  case PassId::Differentiate:
+    differentiate(program, stats);
+    return Outcome::Done;
   case PassId::ShardStorage:
     return shardStorage(program, diags, stats);
   }

@@ -13,8 +13,8 @@ namespace {
 
 void listPasses(llvm::raw_ostream &out) {
   for (const PassInfo &info : kPasses)
-    out << llvm::left_justify(info.name, 16) << llvm::left_justify(spelling(info.needs), 12) << "-> "
-        << llvm::left_justify(spelling(info.gives), 12) << info.summary << "\n";
+    out << llvm::left_justify(info.name, 19) << llvm::left_justify(spelling(info.needs), 15) << "-> "
+        << llvm::left_justify(spelling(info.gives), 15) << info.summary << "\n";
 }
 
 /// The file of the input; nothing if it cannot be read, which has been reported.

@@ -24,14 +24,16 @@ struct NamedTensor {
 enum class KeepValues : uint8_t { None, All };
 
 struct InterpResult {
-  std::vector<NamedTensor> outputs; ///< of the program, in its order
-  std::vector<NamedTensor> losses;  ///< one per loss of each unit, in order: scalars
-  double loss = 0;                  ///< their sum
-  std::vector<NamedTensor> states;  ///< after the step, those that some op wrote; in order of first writing
-  std::vector<NamedTensor> values;  ///< of named values, by unit path and name, in order of execution
+  std::vector<NamedTensor> outputs;   ///< of the program, in its order
+  std::vector<NamedTensor> losses;    ///< one per loss of each unit, in order: scalars
+  double loss = 0;                    ///< their sum
+  std::vector<NamedTensor> states;    ///< after the step, those that some op wrote; in order of first writing
+  std::vector<NamedTensor> gradients; ///< by weight, all uses added; in order of first use
+  std::vector<NamedTensor> values;    ///< of named values, by unit path and name, in order of execution
 
   const Tensor *output(llvm::StringRef name) const;
   const Tensor *state(llvm::StringRef name) const;
+  const Tensor *gradient(llvm::StringRef weight) const;
   /// `blocks[1].attn.q`. Null if there is no such value or values were not kept.
   const Tensor *unitValue(llvm::StringRef path) const;
 };

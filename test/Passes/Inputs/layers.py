@@ -1,8 +1,10 @@
-"""Prints a decoder of N equal layers as .stgir: layers.py N"""
+"""Prints a decoder of N equal layers as .stgir: layers.py N [train]. In training a rule tells the first four apart, and
+the loss is a sum."""
 import sys
 
 layers = int(sys.argv[1])
-print("""stgir elaborated
+is_training = sys.argv[2:] == ["train"]
+text = """stgir elaborated
 program layers mode forward
 sizes B = 2, S = 16, D = 8, F = 24, V = 32
 input ids : i32[B, S]
@@ -34,9 +36,23 @@ body block {
   output x = %y
 }
 
-unit @first : first(ids = input ids)""")
+unit @first : first(ids = input ids)"""
+if is_training:
+    text = text.replace("mode forward", "mode train").replace("\ninput ids", """
+optimizer none in ("blocks[0..4].w_up")
+optimizer sgd
+input ids""", 1).replace("\nunit @first", """
+body last {
+  input x : bf16[B, S, D]
+  %x = input x kernel 0
+  %loss = reduce(%x) sum(B, S, D) -> f32 kernel 1
+  loss %loss
+}
+
+unit @first""")
+print(text)
 previous = "first"
 for layer in range(layers):
     print("unit @blocks[%d] : block(x = @%s:x)" % (layer, previous))
     previous = "blocks[%d]" % layer
-print("output x = @%s:x" % previous)
+print("unit @last : last(x = @%s:x)" % previous if is_training else "output x = @%s:x" % previous)
