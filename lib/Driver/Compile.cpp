@@ -84,6 +84,20 @@ std::vector<CommandLineSetting> Compilation::parseSettings() {
   return settings;
 }
 
+/// What the passes of this version leave undone would be missing from a trace.
+bool Compilation::refuseUnfinished(const ResolvedWorkload &workload, const Program &program) {
+  if (program.level == Level::Stored)
+    return false;
+  size_t errors = diags_.numErrors();
+  if (!program.plan.splits.empty() && program.mesh.ranks() > 1)
+    diags_.report(program.plan.splits.front().where, diag::SplitNotYet{});
+  if (program.plan.microBatches != 1)
+    diags_.report(workload.microbatchAt, diag::MicrobatchNotYet{});
+  if (program.mode == Mode::Train)
+    diags_.report(workload.trainAt, diag::TrainNotYet{});
+  return diags_.numErrors() != errors;
+}
+
 std::vector<CompiledWorkload> Compilation::compile(const Module &module) {
   std::vector<CompiledWorkload> compiled;
   std::vector<CommandLineSetting> settings = parseSettings();
@@ -120,6 +134,8 @@ std::vector<CompiledWorkload> Compilation::compile(const Module &module) {
     std::vector<PassRun> runs;
     // The first of the default pipeline, `elaborate`, is done.
     if (runPasses(one.program, llvm::ArrayRef(kDefaultPipeline).drop_front(), diags_, &runs) != Outcome::Done)
+      continue;
+    if (!options_.unfinished && refuseUnfinished(resolved, one.program))
       continue;
     for (const PassRun &run : runs)
       one.opVisits += run.stats.opVisits;

@@ -347,22 +347,47 @@ private:
       fail("", "has gradients for another number of operands", op.where);
   }
 
-  /// Define bodies take the operands and give the results, own nothing, and do not call themselves.
+  /// Inputs of a grad body: the operands, the results, cotangents of the first results.
+  void checkGrad(const Op &op, const std::string &what) {
+    const auto &call = op.get<CallFields>();
+    if (!call.grad.valid())
+      return;
+    const Body &grad = program_.body(call.grad);
+    size_t given = op.operands.size() + op.results.size();
+    bool fits = grad.inputs.size() >= given && grad.inputs.size() <= given + op.results.size() &&
+                call.gradOutputs.size() == op.operands.size() && llvm::all_of(call.gradOutputs, [&](int32_t output) {
+                  return output >= -1 && output < static_cast<int32_t>(grad.outputs.size());
+                });
+    if (!fits)
+      fail(what, "does not fit its grad body " + text(grad.name), op.where);
+  }
+
+  /// Define bodies take the operands and give the results. Neither they nor grad bodies own anything or call
+  /// themselves.
   void checkDefines() {
     if (!violations_.empty())
       return;
     std::vector<std::vector<uint32_t>> callees(program_.bodies.size());
     for (uint32_t i = 0; i < program_.bodies.size(); ++i)
       for (const Op &op : program_.bodies[i].ops) {
-        if (op.kind != OpKind::Call || !op.get<CallFields>().define.valid())
+        if (op.kind != OpKind::Call)
           continue;
-        const Body &define = program_.body(op.get<CallFields>().define);
-        callees[i].push_back(op.get<CallFields>().define.index);
         std::string what = printOp(program_, program_.bodies[i], op) + " of body " + text(program_.bodies[i].name);
-        if (define.inputs.size() != op.operands.size() || define.outputs.size() != op.results.size())
-          fail(what, "does not fit its define body " + text(define.name), op.where);
-        if (!define.weights.empty() || !define.states.empty() || !define.losses.empty())
-          fail(what, "has a define body with weights, states or losses", op.where);
+        const auto &call = op.get<CallFields>();
+        for (BodyId block : {call.define, call.grad}) {
+          if (!block.valid())
+            continue;
+          callees[i].push_back(block.index);
+          const Body &body = program_.body(block);
+          if (!body.weights.empty() || !body.states.empty() || !body.losses.empty())
+            fail(what, "has a block with weights, states or losses", op.where);
+        }
+        if (call.define.valid()) {
+          const Body &define = program_.body(call.define);
+          if (define.inputs.size() != op.operands.size() || define.outputs.size() != op.results.size())
+            fail(what, "does not fit its define body " + text(define.name), op.where);
+        }
+        checkGrad(op, what);
       }
     // 0 unseen, 1 on the way, 2 done.
     std::vector<uint8_t> mark(callees.size(), 0);

@@ -62,6 +62,11 @@ void Elaborator::assign(const ast::Target &target, EvalResult result, Scope &sco
   StringRef name = target.name.text;
   context.name = name.str();
   context.inner = false;
+  // `dx = none` in a grad block: x is never trained.
+  if (scope.frame->inGrad && result.isStatic() && result.value.isNone()) {
+    scope.values[name] = result.value;
+    return;
+  }
   Tensor tensor = Tensor::makeUnknown();
   if (result.isTensors() && result.tensors.size() > 1) {
     diags_
@@ -241,8 +246,15 @@ void Elaborator::assign(const ast::Target &target, EvalResult result, Scope &sco
       withInstances(builder, scope.frame);
       return;
     }
+    SourceRange where = target.range.upTo(value->range);
+    if (inOptimizer_ && tensor.type.element != stored.type.element)
+      tensor = emit(OpKind::Map, {tensor}, MapFields{MapFn::Cast, stored.type.element}, context, where,
+                    {valueName(context)})[0];
     uint32_t slot = units.slotOf(stored);
-    emit(OpKind::Update, {tensor}, SlotFields{slot}, context, target.range.upTo(value->range), {});
+    emit(OpKind::Update, {tensor}, SlotFields{slot}, context, where, {});
+    // An optimizer's formulas speak of the new moment from here on.
+    if (inOptimizer_)
+      *variable = tensor;
     return;
   }
   if (variable &&

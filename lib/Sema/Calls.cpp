@@ -301,6 +301,11 @@ bool Elaborator::bindStatic(const ast::StaticParam &param, const StaticValue &va
     NameId id = program_.context->name(name);
     // A size parameter of the model is a symbol of its own, so that formulas speak of D, not of 4096.
     if (scope.frame == modelFrame_ && number) {
+      if (name == "B" && settings_.microBatching) {
+        size = microBatchOf(size);
+        if (!size)
+          return false;
+      }
       size = program_.context->dims.symbol(name, *size.size());
       program_.sizes.push_back({id, size});
     }

@@ -48,6 +48,10 @@ bool Elaborator::model(NamedItem item, llvm::ArrayRef<StaticArgument> arguments,
   }
   if (diags_.numErrors() != errors)
     return false;
+  if (settings_.mode == Mode::Train)
+    planOptimizers();
+  if (diags_.numErrors() != errors)
+    return false;
   units_.finish();
   checkUnused();
   if (settings_.mode == Mode::Train)
@@ -270,6 +274,7 @@ void Elaborator::declaration(NamedItem item) {
         inner->values[out.name.text] =
             units_.add(std::move(input), frame->outputTypes[out.name.text], out.name.text.str())[0];
       }
+    frame->inGrad = true;
     registerLets(op->grad, *inner);
     block(op->grad, *inner);
   }
@@ -329,15 +334,17 @@ std::optional<Program> stg::elaborateModel(NamedItem item, llvm::ArrayRef<Static
     return std::nullopt;
   for (const Override *unused : elaborator.unusedOverrides())
     reportUnknownOverride(*unused, item, diags);
-  // Elaborated promises types on leaves only; infer-shapes gives the rest.
   program.level = Level::Elaborated;
+  return program;
+}
+
+void stg::forgetTypes(Program &program) {
   for (Body &body : program.bodies)
     for (Value &value : body.values) {
       OpKind kind = body.op(value.def).kind;
       if (kind != OpKind::Input && kind != OpKind::Weight && kind != OpKind::State)
         value.type.reset();
     }
-  return program;
 }
 
 void stg::reportUnknownOverride(const Override &override_, NamedItem model, Diagnostics &diags) {

@@ -52,6 +52,7 @@ struct Frame {
   llvm::StringSet<> factored;       ///< dims that a `factor` of this instance split
   SharedInstance *shared = nullptr; ///< weights come from there
   llvm::StringSet<> guessedDims;    ///< bound by no known tensor (declarations only)
+  bool inGrad = false;              ///< its grad block is walked: a cotangent may be `none`
   bool returned = false;
   bool failed = false;                          ///< a fault of the instance was reported; its results are unknown
   std::vector<std::vector<EvalResult>> returns; ///< per `return` walked
@@ -177,6 +178,7 @@ private:
   llvm::SmallVector<Tensor, 2> emit(OpKind kind, llvm::ArrayRef<Tensor> operands, OpFields fields, Context &context,
                                     SourceRange where, std::vector<std::string> names);
   std::string valueName(const Context &context, llvm::StringRef suffix = "");
+  NameId scopeInUnit(const Op &op, const Frame *frame);
   Tensor splitFactored(Tensor tensor, Context &context, SourceRange where);
   Tensor mergeForCaller(Tensor tensor, Scope *callee, Scope *caller, Context &context, SourceRange where);
   Tensor reorder(const Tensor &tensor, llvm::ArrayRef<NameId> order, Context &context, SourceRange where);
@@ -214,9 +216,35 @@ private:
   /// An unknown result of a layer, with the dims that its signature declares.
   Tensor declaredOut(const ast::Out &out, Scope &callee, Context &context);
   EvalResult maskOf(Builtin builtin, llvm::ArrayRef<StaticValue> arguments, SourceRange where);
-  BodyId elaborateDefine(const ast::OpItem &op, Frame &frame, Scope &scope, const CallFields &fields,
-                         llvm::ArrayRef<std::string> variables, llvm::ArrayRef<Tensor> operands,
-                         llvm::ArrayRef<std::string> names);
+
+  // --- Blocks of ops as bodies of their own (OpBlocks.cpp)
+  /// A call as its define and grad blocks see it.
+  struct OpBlock {
+    const ast::OpItem &op;
+    Frame &frame;
+    Scope &scope;
+    llvm::ArrayRef<std::string> variables; ///< per factor, as the op calls it
+    llvm::ArrayRef<Tensor> operands;
+    llvm::ArrayRef<std::string> names; ///< of the operands
+  };
+  /// What walking a block changes in the elaborator, kept for afterwards.
+  struct BlockWalk;
+  llvm::SmallVector<Dim, 8> dimsInside(const OpBlock &block, const CallFields &fields);
+  Scope *enterBlock(const OpBlock &block, const CallFields &fields, llvm::ArrayRef<Dim> inside,
+                    llvm::ArrayRef<std::pair<std::string, TensorType>> inputs, BlockWalk &walk);
+  void leaveBlock(BlockWalk &walk);
+  std::optional<Tensor> blockResult(const OpBlock &block, Scope &inner, llvm::StringRef name, const TensorType &wanted,
+                                    SourceRange where, llvm::StringRef declared);
+  BodyId elaborateDefine(const OpBlock &block, const CallFields &fields);
+  void elaborateGrad(const OpBlock &block, CallFields &fields);
+
+  // --- Optimizers (Optimizers.cpp)
+  void planOptimizers();
+  BodyId optimizerBody(const OptimizerChoice &choice, const TensorType &type, const WeightPrecision &precision,
+                       const std::string &weight);
+  bool bindWeight(const OptimizerChoice &choice, const TensorType &type, Scope &scope, const std::string &weight);
+  /// B of a micro-batch, from that of a step; null after E404.
+  DimExpr microBatchOf(DimExpr batch);
 
   // --- Statements (Statements.cpp, Repeat.cpp)
   void block(const ast::Block &block, Scope &scope);
@@ -227,6 +255,7 @@ private:
   void requireStatement(const ast::RequireStmt *stmt, Scope &scope);
   bool checkElements(const TensorType &type, SourceRange where, Scope *scope);
   void declStatement(const ast::DeclStmt *stmt, Scope &scope);
+  WeightPrecision precisionOf(llvm::StringRef weight) const;
   void shareStatement(const ast::ShareStmt *stmt, Scope &scope);
   void ifStatement(const ast::IfStmt *stmt, Scope &scope);
   void returnStatement(const ast::ReturnStmt *stmt, Scope &scope);
@@ -280,6 +309,7 @@ private:
 
   // Repeats. `iteration_` is the scope of the iteration being recorded, if its body may be reused.
   Scope *iteration_ = nullptr;
+  bool inGrad_ = false;       ///< in a grad block: what it calls needs no gradient of its own
   bool inCost_ = false;       ///< a cost formula may divide: what counts is the whole
   bool touchedIndex_ = false; ///< an iteration number was read and not yet remembered
   bool reusable_ = true;      ///< of the iteration being recorded
@@ -290,6 +320,8 @@ private:
   Stretch stretch_;
   std::string unitBase_;           ///< path of the frame in which the open unit stands: names inside drop it
   std::deque<ast::Bind> defaults_; ///< defaults of dims, evaluated when first used
+  /// In an optimizer: what it computes in (the master type), and states that don't say theirs.
+  std::optional<WeightPrecision> inOptimizer_;
   uint64_t opsMade_ = 0, calls_ = 0;
   bool tooLarge_ = false;    ///< E256 was reported: whatever is called now fails silently
   Frame *walking_ = nullptr; ///< the innermost instance, for messages of expressions

@@ -17,6 +17,16 @@ void Elaborator::ensureOpen() {
   inputSources_.clear();
 }
 
+/// Instance path inside the open unit, `attn`; the callee of a call is the last component. Invalid at the unit's level.
+NameId Elaborator::scopeInUnit(const Op &op, const Frame *frame) {
+  std::string path = StringRef(frame->path).drop_front(std::min(unitBase_.size(), frame->path.size())).str();
+  if (auto *call = std::get_if<CallFields>(&op.fields))
+    path += program_.text(call->callee);
+  else if (!path.empty())
+    path.pop_back(); // the final dot
+  return path.empty() ? NameId() : program_.context->name(path);
+}
+
 llvm::SmallVector<Tensor, 2> Elaborator::emit(OpKind kind, llvm::ArrayRef<Tensor> operands, OpFields fields,
                                               Context &context, SourceRange where, std::vector<std::string> names) {
   llvm::SmallVector<Tensor, 2> unknown(names.size(), Tensor::makeUnknown());
@@ -28,6 +38,7 @@ llvm::SmallVector<Tensor, 2> Elaborator::emit(OpKind kind, llvm::ArrayRef<Tensor
   op.kind = kind;
   op.fields = std::move(fields);
   op.kernel = context.kernel;
+  op.scope = scopeInUnit(op, context.scope->frame);
   op.where = where;
   llvm::SmallVector<const TensorType *, 4> types;
   for (const Tensor &operand : operands) {

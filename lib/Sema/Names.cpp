@@ -237,7 +237,11 @@ std::optional<ElementType> Elaborator::elementOf(const ast::Name &dtype) {
 std::optional<TensorType> Elaborator::typeOf(const ast::Dims &dims, const ast::Name &dtype, TensorClass cls,
                                              Scope *scope, StringRef path) {
   auto groups = dimsOf(dims, scope);
-  std::optional<ElementType> element = dtype.empty() ? settings_.precision.of(cls, path) : elementOf(dtype);
+  std::optional<ElementType> element;
+  if (!dtype.empty())
+    element = elementOf(dtype);
+  else
+    element = inOptimizer_ ? inOptimizer_->moment : settings_.precision.of(cls, path);
   if (!groups || !element)
     return std::nullopt;
   TensorType type;
@@ -313,5 +317,7 @@ std::string Elaborator::instancePath(const Frame *frame) const {
 ElementType Elaborator::elementFor(const Context &context) {
   if (context.element)
     return *context.element;
+  if (inOptimizer_)
+    return inOptimizer_->master;
   return settings_.precision.of(TensorClass::Act, instancePath(context.scope->frame));
 }

@@ -265,10 +265,14 @@ EvalResult Elaborator::callOp(const LayerValue &layer, const ast::CallExpr *expr
     }
     fields.statics.push_back({program_.context->name(known), std::move(arg)});
   }
+  OpBlock block{*op, *frame, *scope, variables, operands, operandNames};
   callStack_.push_back(op);
   if (op->hasDefine && !abstract_)
-    fields.define = elaborateDefine(*op, *frame, *scope, fields, variables, operands, operandNames);
+    fields.define = elaborateDefine(block, fields);
   callStack_.pop_back();
+  // Not on the call stack: the gradient of a rotation is a rotation.
+  if (op->gradKind == ast::OpItem::Grad::Block && !abstract_ && settings_.mode == Mode::Train && !inGrad_)
+    elaborateGrad(block, fields);
 
   // Results are named by the targets; below the statement's own expression by the op.
   std::vector<std::string> names;
@@ -290,94 +294,4 @@ EvalResult Elaborator::callOp(const LayerValue &layer, const ast::CallExpr *expr
   for (Tensor &tensor : emit(OpKind::Call, operands, std::move(fields), context, expr->range, names))
     result.tensors.push_back(std::move(tensor));
   return result;
-}
-
-/// The define block speaks of the op's own dims: with `attend(q, k, v)` on one sequence, s and t are both S outside,
-/// but two dims inside. Dims of the body are therefore named by the op's variables; operands and results map by
-/// position.
-BodyId Elaborator::elaborateDefine(const ast::OpItem &op, Frame &frame, Scope &scope, const CallFields &fields,
-                                   llvm::ArrayRef<std::string> variables, llvm::ArrayRef<Tensor> operands,
-                                   llvm::ArrayRef<std::string> names) {
-  std::vector<Dim> inside(fields.factors.size());
-  for (size_t i = 0; i < inside.size(); ++i) {
-    bool several = llvm::count(variables, variables[i]) > 1 || variables[i].empty() || variables[i] == "...";
-    std::string name = several ? variables[i] + "." + program_.text(fields.factors[i].dim.name).str() : variables[i];
-    inside[i] = {program_.context->name(name), fields.factors[i].dim.size};
-  }
-  auto typeOf = [&](llvm::ArrayRef<uint32_t> factors, ElementType element) {
-    TensorType type;
-    type.element = element;
-    for (uint32_t factor : factors)
-      type.dims.push_back(inside[factor]);
-    return type;
-  };
-  std::vector<TensorType> types;
-  for (size_t i = 0; i < operands.size(); ++i)
-    types.push_back(typeOf(fields.operandFactors[i], operands[i].type.element));
-  std::vector<Tensor> inputs;
-  auto outer = units_.detach(types, names, inputs);
-  // Names inside are the block's own: the same block gives the same body wherever the op is called.
-  llvm::StringMap<unsigned> instances = std::exchange(stretch_.instances, {});
-  std::string base = unitBase_;
-  unitBase_ = frame.path;
-  Recording recording = startRecording(nullptr);
-  Scope *inner = newScope(&scope, &frame);
-  for (auto &[variable, group] : scope.dims) {
-    DimGroup renamed{program_.context->name(variable), {}};
-    for (const Dim &part : group.parts)
-      for (size_t i = 0; i < inside.size(); ++i)
-        if (variables[i] == variable && fields.factors[i].dim.name == part.name)
-          renamed.parts.push_back(inside[i]);
-    if (renamed.parts.size() == group.parts.size())
-      inner->dims[variable] = renamed;
-  }
-  for (size_t i = 0; i < names.size(); ++i)
-    inner->values[internedName(names[i])] = inputs[i];
-  registerLets(op.define, *inner);
-  block(op.define, *inner);
-  llvm::SmallVector<Tensor, 2> results;
-  bool ok = true;
-  for (size_t i = 0; i < op.signature.outs.size(); ++i) {
-    const ast::Out &out = op.signature.outs[i];
-    auto found = inner->values.find(out.name.text);
-    auto *tensor = found == inner->values.end() ? nullptr : std::get_if<Tensor>(&found->second);
-    if (!tensor) {
-      diags_.report(op.define.range, diag::DefineIncomplete{.op = op.name.text, .output = out.name.text});
-      ok = false;
-      continue;
-    }
-    if (tensor->unknown) {
-      ok = false;
-      continue;
-    }
-    Context context;
-    context.scope = inner;
-    context.name = out.name.text.str();
-    TensorType wanted = typeOf(fields.resultFactors[i], fields.resultElements[i]);
-    llvm::SmallVector<NameId, 6> order;
-    for (const Dim &dim : wanted.dims)
-      order.push_back(dim.name);
-    bool same = order.size() == tensor->type.dims.size() &&
-                llvm::all_of(order, [&](NameId dim) { return tensor->type.has(dim); });
-    if (!same) {
-      diags_.report(op.define.range, diag::ReturnMismatch{.layer = op.name.text,
-                                                          .actual = describe(tensor->type, inner),
-                                                          .declared = sourceText(out.dims.range)});
-      ok = false;
-      continue;
-    }
-    Tensor result = reorder(*tensor, order, context, op.define.range);
-    if (result.type.element != wanted.element)
-      result = emit(OpKind::Map, {result}, MapFields{MapFn::Cast, wanted.element}, context, op.define.range,
-                    {valueName(context)})[0];
-    results.push_back(result);
-  }
-  stopRecording(std::move(recording));
-  stretch_.instances = std::move(instances);
-  unitBase_ = base;
-  if (!ok) {
-    units_.abandon(std::move(outer));
-    return {};
-  }
-  return units_.attach(std::move(outer), op.name.text, results);
 }

@@ -1,4 +1,7 @@
-//===- Plan.cpp ----------------------------------------------------------------------===//
+//===- Plan.cpp - evaluating a plan ------------------------------------------------===//
+// Statements in order, parameters and branches decided, includes spliced in where they stand. The mesh gets its sizes
+// when all is read: `*` is what the ranks leave.
+//===----------------------------------------------------------------------===//
 #include "Plan.h"
 #include "stg/Support/ClosestName.h"
 #include "llvm/ADT/STLExtras.h"
@@ -23,6 +26,10 @@ std::optional<PathPattern> stg::evaluateSelector(const ast::Selector &selector, 
   auto bound = [&](const ast::Expr *expr) -> std::optional<int64_t> {
     EvalResult result = elaborator.evalStatic(expr, scope);
     DimExpr size = result.isStatic() ? result.value.asSize(context.dims) : DimExpr();
+    if (!size && result.isStatic() && !result.value.isUnknown())
+      diags.report(expr->range, diag::NotUsableHere{.expression = text,
+                                                    .actual = result.value.kindName(),
+                                                    .expected = "a selector of iterations by number"});
     return size ? size.size() : std::nullopt;
   };
   for (const ast::SelPart &part : selector.parts) {
@@ -59,8 +66,12 @@ bool PlanEvaluator::evaluate(NamedItem plan, llvm::ArrayRef<StaticArgument> argu
   including_.push_back(plan.item);
   block(declaration->body, scope, result);
   including_.pop_back();
-  if (including_.empty() && check == Check::WithSizes && diags_.numErrors() == errors)
+  if (including_.empty() && check == Check::WithSizes && diags_.numErrors() == errors) {
     fillMesh(ranks, ranksAt, result);
+    if (diags_.numErrors() == errors)
+      for (const PendingFold &fold : folds_)
+        addFold(fold, result);
+  }
   return diags_.numErrors() == errors;
 }
 
@@ -152,6 +163,10 @@ void PlanEvaluator::fillMesh(int64_t ranks, SourceRange ranksAt, EvaluatedPlan &
       result.mesh.axes.push_back({axis.name, axis.fill ? ranks / static_cast<int64_t>(product) : *axis.size});
     return;
   }
+  reportRanks(ranks, ranksAt, static_cast<int64_t>(product), fill);
+}
+
+void PlanEvaluator::reportRanks(int64_t ranks, SourceRange ranksAt, int64_t product, const Axis *fill) {
   std::string names, sizes;
   for (const Axis &axis : axes_) {
     names += (names.empty() ? "" : ", ") + axis.name;
@@ -159,37 +174,19 @@ void PlanEvaluator::fillMesh(int64_t ranks, SourceRange ranksAt, EvaluatedPlan &
   }
   auto builder = diags_.report(ranksAt, diag::RanksDoNotFillMesh{.ranks = ranks, .axes = names, .sizes = sizes});
   builder.snippet(Snippet::Inline);
-  int64_t rest = static_cast<int64_t>(product);
   if (fill) {
-    double exact = static_cast<double>(ranks) / static_cast<double>(rest);
-    int64_t below = ranks / rest;
-    std::string nearest;
+    double exact = static_cast<double>(ranks) / static_cast<double>(product);
+    int64_t below = ranks / product;
+    std::string neaproduct;
     if (below > 0)
-      nearest = std::to_string(below * rest) + " (" + fill->name + " = " + std::to_string(below) + "), ";
-    nearest += std::to_string((below + 1) * rest) + " (" + fill->name + " = " + std::to_string(below + 1) + ")";
+      neaproduct = std::to_string(below * product) + " (" + fill->name + " = " + std::to_string(below) + "), ";
+    neaproduct += std::to_string((below + 1) * product) + " (" + fill->name + " = " + std::to_string(below + 1) + ")";
     std::string shown = std::to_string(exact);
     shown.erase(shown.find_last_not_of('0') + 1);
-    builder.note(fill->name + " would be " + shown + ".  Nearest: " + nearest);
+    builder.note(fill->name + " would be " + shown + ".  Nearest: " + neaproduct);
   } else {
-    builder.note("the mesh has " + std::to_string(rest) + " ranks")
-        .help("ranks " + std::to_string(rest) + ", or `*` for one of the axes");
-  }
-}
-
-void PlanEvaluator::useAxes(llvm::ArrayRef<ast::Name> axes) {
-  std::vector<StringRef> known;
-  for (const Axis &axis : axes_)
-    known.push_back(axis.name);
-  for (auto &[name, range] : folded_)
-    known.push_back(name);
-  for (const ast::Name &axis : axes) {
-    if (llvm::is_contained(known, axis.text))
-      continue;
-    auto builder =
-        diags_.report(axis.range, diag::UnknownPlanName{.kind = "axis", .name = axis.text, .where = "this mesh"});
-    builder.label(known.empty() ? "this plan has no mesh" : "axes of this mesh: " + llvm::join(known, " "));
-    if (auto close = closestName(axis.text, known))
-      builder.fixit(axis.range, close->str());
+    builder.note("the mesh has " + std::to_string(product) + " ranks")
+        .help("ranks " + std::to_string(product) + ", or `*` for one of the axes");
   }
 }
 
@@ -203,167 +200,89 @@ void PlanEvaluator::options(const ast::Options &options, StringRef where, llvm::
   }
 }
 
-void PlanEvaluator::mention(llvm::ArrayRef<ast::Selector> selectors, EvaluatedPlan &result) {
-  for (const ast::Selector &selector : selectors)
-    result.mentions.push_back({{}, false, &selector});
+void PlanEvaluator::let(const ast::PlanLet *let, Scope &scope) {
+  for (const ast::Bind &bind : let->binds) {
+    EvalResult value = elaborator_.evalStatic(bind.value, scope);
+    scope.values[bind.name.text] = value.isStatic() ? value.value : StaticValue{UnknownStatic()};
+  }
 }
 
-void PlanEvaluator::precision(const ast::PlanPrecision *precision, Scope &scope, EvaluatedPlan &result) {
-  static constexpr StringRef kKeys[] = {"weight", "act",  "grad",      "master",     "moment",
-                                        "cache",  "gemm", "comm_grad", "comm_params"};
-  PrecisionRule rule;
-  for (const ast::KeyValue &item : precision->options.items) {
-    checkKey(item, "precision", kKeys, diags_);
-    EvalResult value = elaborator_.evalStatic(item.value, scope);
-    auto *element = value.isStatic() ? value.value.getIf<ElementType>() : nullptr;
-    if (!element) {
-      if (!value.isFailed() && !(value.isStatic() && value.value.isUnknown()))
-        diags_.report(item.value->range,
-                      diag::NotUsableHere{.expression = sources_.text(item.value->range),
-                                          .actual = value.isStatic() ? value.value.kindName() : "a tensor",
-                                          .expected = "an element type, such as bf16"});
-      continue;
-    }
-    if (auto cls = tensorClassFrom(item.key.text)) {
-      if (!isFloat(*element))
-        diags_.report(item.value->range, diag::NotUsableHere{.expression = sources_.text(item.value->range),
-                                                             .actual = "an integer type",
-                                                             .expected = "a floating-point type"});
-      rule.types[*cls] = *element;
-    } else if (llvm::is_contained(kKeys, item.key.text)) {
-      SourceRange range = item.range;
-      std::string key = item.key.text.str();
-      result.refusals.push_back(
-          [range, key](Diagnostics &diags) { diags.report(range, diag::PrecisionKeyNotYet{.key = key}); });
-    }
+void PlanEvaluator::require(const ast::PlanRequire *require, Scope &scope) {
+  EvalResult holds = elaborator_.evalStatic(require->cond, scope);
+  auto *flag = holds.isStatic() ? holds.value.getIf<bool>() : nullptr;
+  if (!flag || *flag)
+    return;
+  auto builder = diags_.report(require->range, diag::RequireFailed{.condition = sources_.text(require->cond->range)});
+  if (require->message)
+    builder.note(require->message->value.str());
+}
+
+void PlanEvaluator::include(const ast::PlanInclude *include, Scope &scope, EvaluatedPlan &result) {
+  const ast::CallExpr *call = include->call;
+  NamedItem plan = scope.frame->item.module->find(call->callee);
+  SourceRange where = call->callee.front().range.upTo(call->callee.back().range);
+  if (!plan || plan.item->kind != ast::ItemKind::Plan) {
+    diags_.report(where, diag::UnknownName{.name = sources_.text(where)}).note("`include` takes a plan");
+    return;
   }
-  for (const ast::Selector &selector : precision->in) {
-    auto pattern = evaluateSelector(selector, elaborator_, scope, context_, diags_, sources_.text(selector.range));
-    if (!pattern)
-      continue;
-    if (pattern->hasIndex()) {
-      SourceRange range = selector.range;
-      result.refusals.push_back([range](Diagnostics &diags) { diags.report(range, diag::IndexedScopeNotYet{}); });
-    }
-    rule.scopes.push_back(std::move(*pattern));
+  if (llvm::is_contained(including_, plan.item)) {
+    diags_.report(where, diag::RecursiveInclude{.plan = plan.item->name.text});
+    return;
   }
-  mention(precision->in, result);
-  result.precision.rules.push_back(std::move(rule));
+  std::vector<StaticArgument> arguments = elaborator_.evalArguments(call->args, scope);
+  evaluate(plan, arguments, call->range, 0, {}, check_, result);
+}
+
+void PlanEvaluator::branch(const ast::PlanIf *branch, Scope &scope, EvaluatedPlan &result) {
+  EvalResult cond = elaborator_.evalStatic(branch->cond, scope);
+  auto *flag = cond.isStatic() ? cond.value.getIf<bool>() : nullptr;
+  if (flag ? *flag : check_ == Check::NamesOnly)
+    block(branch->thenBlock, scope, result);
+  if (branch->hasElse && (flag ? !*flag : check_ == Check::NamesOnly))
+    block(branch->elseBlock, scope, result);
 }
 
 void PlanEvaluator::item(const ast::PlanItem *item, Scope &scope, EvaluatedPlan &result) {
   SourceRange range = item->range;
-  auto refuse = [&](auto row) {
-    result.refusals.push_back([range, row](Diagnostics &diags) { diags.report(range, row); });
+  auto refuse = [&](auto row, std::vector<std::string> axes = {}) {
+    result.refusals.push_back({[range, row](Diagnostics &diags) { diags.report(range, row); }, std::move(axes)});
   };
   switch (item->kind) {
   case ast::PlanItemKind::Let:
-    for (const ast::Bind &bind : cast<ast::PlanLet>(item)->binds) {
-      EvalResult value = elaborator_.evalStatic(bind.value, scope);
-      scope.values[bind.name.text] = value.isStatic() ? value.value : StaticValue{UnknownStatic()};
-    }
-    return;
-  case ast::PlanItemKind::Require: {
-    auto *require = cast<ast::PlanRequire>(item);
-    EvalResult holds = elaborator_.evalStatic(require->cond, scope);
-    auto *flag = holds.isStatic() ? holds.value.getIf<bool>() : nullptr;
-    if (flag && !*flag) {
-      auto builder = diags_.report(range, diag::RequireFailed{.condition = sources_.text(require->cond->range)});
-      if (require->message)
-        builder.note(require->message->value.str());
-    }
-    return;
-  }
-  case ast::PlanItemKind::Include: {
-    auto *call = cast<ast::PlanInclude>(item)->call;
-    NamedItem plan = scope.frame->item.module->find(call->callee);
-    SourceRange where = call->callee.front().range.upTo(call->callee.back().range);
-    if (!plan || plan.item->kind != ast::ItemKind::Plan) {
-      diags_.report(where, diag::UnknownName{.name = sources_.text(where)}).note("`include` takes a plan");
-      return;
-    }
-    if (llvm::is_contained(including_, plan.item)) {
-      diags_.report(where, diag::RecursiveInclude{.plan = plan.item->name.text});
-      return;
-    }
-    std::vector<StaticArgument> arguments = elaborator_.evalArguments(call->args, scope);
-    evaluate(plan, arguments, call->range, 0, {}, check_, result);
-    return;
-  }
-  case ast::PlanItemKind::If: {
-    auto *branch = cast<ast::PlanIf>(item);
-    EvalResult cond = elaborator_.evalStatic(branch->cond, scope);
-    auto *flag = cond.isStatic() ? cond.value.getIf<bool>() : nullptr;
-    if (flag ? *flag : check_ == Check::NamesOnly)
-      block(branch->thenBlock, scope, result);
-    if (branch->hasElse && (flag ? !*flag : check_ == Check::NamesOnly))
-      block(branch->elseBlock, scope, result);
-    return;
-  }
+    return let(cast<ast::PlanLet>(item), scope);
+  case ast::PlanItemKind::Require:
+    return require(cast<ast::PlanRequire>(item), scope);
+  case ast::PlanItemKind::Include:
+    return include(cast<ast::PlanInclude>(item), scope, result);
+  case ast::PlanItemKind::If:
+    return branch(cast<ast::PlanIf>(item), scope, result);
   case ast::PlanItemKind::Mesh:
     return mesh(cast<ast::PlanMesh>(item), scope);
-  case ast::PlanItemKind::Fold: {
-    auto *fold = cast<ast::PlanFold>(item);
-    useAxes(fold->over);
-    for (const ast::Axis &axis : fold->axes) {
-      folded_.push_back({axis.name.text.str(), axis.range});
-      if (axis.size)
-        number(axis.size, scope, axis.name.text);
-    }
-    return refuse(diag::FoldNotYet{});
-  }
-  case ast::PlanItemKind::Split: {
-    auto *split = cast<ast::PlanSplit>(item);
-    useAxes(split->axes);
-    for (const ast::SplitDim &dim : split->dims)
-      result.mentions.push_back({dim.name, dim.optional, nullptr});
-    mention(split->in, result);
-    return refuse(diag::SplitNotYet{});
-  }
-  case ast::PlanItemKind::Keep: {
-    auto *keep = cast<ast::PlanKeep>(item);
-    for (const ast::Name &dim : keep->dims)
-      result.mentions.push_back({dim, false, nullptr});
-    mention(keep->in, result);
-    return refuse(diag::KeepNotYet{});
-  }
-  case ast::PlanItemKind::Pin: {
-    auto *pin = cast<ast::PlanPin>(item);
-    for (const ast::LayoutDim &dim : pin->dims) {
-      result.mentions.push_back({dim.dim, false, nullptr});
-      useAxes(dim.axes);
-    }
-    useAxes(pin->partial);
-    mention(pin->tensor, result);
-    return refuse(diag::PinNotYet{});
-  }
+  case ast::PlanItemKind::Fold:
+    return fold(cast<ast::PlanFold>(item), scope);
+  case ast::PlanItemKind::Split:
+    return split(cast<ast::PlanSplit>(item), scope, result);
+  case ast::PlanItemKind::Keep:
+    return keep(cast<ast::PlanKeep>(item), scope, result);
+  case ast::PlanItemKind::Pin:
+    return pin(cast<ast::PlanPin>(item), scope, result);
   case ast::PlanItemKind::Run: {
-    mention(cast<ast::PlanRun>(item)->what, result);
+    auto *run = cast<ast::PlanRun>(item);
+    scopes(run->what, scope, result);
+    if (run->as.name.text == "gather")
+      return; // what happens anyway
     return refuse(diag::RunNotYet{});
   }
   case ast::PlanItemKind::Fuse:
-    mention(cast<ast::PlanFuse>(item)->what, result);
+    scopes(cast<ast::PlanFuse>(item)->what, scope, result);
     return refuse(diag::FuseNotYet{});
-  case ast::PlanItemKind::Zero: {
-    auto *zero = cast<ast::PlanZero>(item);
-    useAxes(zero->axes);
-    mention(zero->in, result);
-    options(zero->options, "zero", {"regather", "prefetch", "unit", "secondary", "gather", "reduce", "hierarchical"},
-            scope);
-    if (auto stage = zero->stage->value; !stage || *stage < 1 || *stage > 3)
-      diags_.report(zero->stage->range, diag::ZeroStage{.stage = sources_.text(zero->stage->range)});
-    return refuse(diag::ZeroNotYet{});
-  }
-  case ast::PlanItemKind::Store: {
-    auto *store = cast<ast::PlanStore>(item);
-    useAxes(store->axes);
-    mention(store->in, result);
-    options(store->options, "store", {"regather", "prefetch", "unit"}, scope);
-    return refuse(diag::StoreNotYet{});
-  }
+  case ast::PlanItemKind::Zero:
+    return zero(cast<ast::PlanZero>(item), scope, result);
+  case ast::PlanItemKind::Store:
+    return store(cast<ast::PlanStore>(item), scope, result);
   case ast::PlanItemKind::Recompute: {
     auto *recompute = cast<ast::PlanRecompute>(item);
-    mention(recompute->selectors, result);
+    scopes(recompute->selectors, scope, result);
     options(recompute->options, "recompute", {"comm"}, scope);
     if (recompute->what == ast::RecomputeWhat::None)
       return; // nothing is recomputed
@@ -371,21 +290,20 @@ void PlanEvaluator::item(const ast::PlanItem *item, Scope &scope, EvaluatedPlan 
   }
   case ast::PlanItemKind::Offload: {
     auto *offload = cast<ast::PlanOffload>(item);
-    mention(offload->in, result);
+    scopes(offload->in, scope, result);
     options(offload->options, "offload", {"overlap", "prefetch"}, scope);
     return refuse(diag::OffloadNotYet{});
   }
   case ast::PlanItemKind::Microbatch:
-    number(cast<ast::PlanMicrobatch>(item)->size, scope, "microbatch");
-    return refuse(diag::MicrobatchNotYet{});
+    return microbatch(cast<ast::PlanMicrobatch>(item), scope, result);
   case ast::PlanItemKind::Pipeline: {
     auto *pipeline = cast<ast::PlanPipeline>(item);
-    useAxes({pipeline->axis});
+    std::vector<std::string> axes = useAxes({pipeline->axis});
     for (const ast::StageGroup &group : pipeline->stages)
       for (const ast::StageUnit &unit : group.units)
         if (unit.count)
           elaborator_.evalStatic(unit.count, scope);
-    return refuse(diag::PipelineNotYet{});
+    return refuse(diag::PipelineNotYet{}, std::move(axes));
   }
   case ast::PlanItemKind::Precision:
     return precision(cast<ast::PlanPrecision>(item), scope, result);

@@ -10,17 +10,57 @@ namespace stg {
 struct PlanMention {
   ast::Name dim; ///< empty for a selector
   bool optional = false;
-  const ast::Selector *selector = nullptr;
+  std::optional<PathPattern> pattern;
+  SourceRange where;
 };
 
 /// What a plan says, statics evaluated and includes spliced in.
 struct EvaluatedPlan {
   Mesh mesh;
   Precision precision;
+  /// Dims as written: completePlan() replaces composite ones.
+  Plan plan;
+  std::optional<int64_t> microbatch; ///< sequences per rank
+  SourceRange microbatchAt;
   std::vector<PlanMention> mentions;
-  /// Reports each statement that this version cannot carry out, at its place.
-  std::vector<std::function<void(Diagnostics &)>> refusals;
+  /// A statement that this version cannot carry out; it means nothing if all its `axes` have one rank.
+  struct Refusal {
+    std::function<void(Diagnostics &)> report;
+    std::vector<std::string> axes;
+  };
+  std::vector<Refusal> refusals;
 };
+
+/// Checks what the plan mentions against the elaborated model, whose values still have types (E301, E307, E326), and
+/// gives the program the rules in its dims: a composite dim is followed by its factors, dims that the model has not are
+/// dropped.
+class PlanCompleter {
+public:
+  PlanCompleter(Program &program, const SourceManager &sources, Diagnostics &diags)
+      : program_(program), sources_(sources), diags_(diags) {}
+  void run(const EvaluatedPlan &plan);
+
+private:
+  void collect();
+  void checkDim(const PlanMention &mention);
+  void checkSelector(const PlanMention &mention);
+  void complete(const Plan &plan);
+  void completePin(const PinRule &pin);
+  std::optional<PinRule> pinFor(const PinRule &pin, const TensorType &type) const;
+  bool sharesRanks(const PinRule &pin);
+  bool has(NameId dim) const;
+  /// The dim, and behind it what it factors into.
+  llvm::SmallVector<NameId, 4> withFactors(NameId dim) const;
+
+  Program &program_;
+  const SourceManager &sources_;
+  Diagnostics &diags_;
+  std::vector<NameId> dims_;
+  std::vector<std::string> paths_; ///< of instances, values and calls, without iteration numbers
+};
+
+/// The ranks that split B by unscoped rules, and their axes as `dp = 32`. An axis goes to the first rule that names it.
+MicroBatching microBatching(const EvaluatedPlan &plan, IRContext &context);
 
 /// Evaluates `plan` with `arguments`. `ranks`: of the workload, to fill `*`; 0 if it does not say. `scope` gives
 /// statics to a plan that is checked by itself: then `unknown` is set and sizes stay open.
@@ -40,15 +80,38 @@ private:
     bool fill;
     SourceRange range;
   };
+  struct PendingFold {
+    const ast::PlanFold *item;
+    std::vector<std::optional<int64_t>> sizes; ///< per axis; none: what the others leave
+    bool faulty;
+  };
   void block(const ast::PlanBlock &block, Scope &scope, EvaluatedPlan &result);
   void item(const ast::PlanItem *item, Scope &scope, EvaluatedPlan &result);
+  void let(const ast::PlanLet *let, Scope &scope);
+  void require(const ast::PlanRequire *require, Scope &scope);
+  void include(const ast::PlanInclude *include, Scope &scope, EvaluatedPlan &result);
+  void branch(const ast::PlanIf *branch, Scope &scope, EvaluatedPlan &result);
   void mesh(const ast::PlanMesh *mesh, Scope &scope);
-  void precision(const ast::PlanPrecision *precision, Scope &scope, EvaluatedPlan &result);
-  void useAxes(llvm::ArrayRef<ast::Name> axes);
   void fillMesh(int64_t ranks, SourceRange ranksAt, EvaluatedPlan &result);
+  void reportRanks(int64_t ranks, SourceRange ranksAt, int64_t product, const Axis *fill);
   std::optional<int64_t> number(const ast::Expr *expr, Scope &scope, llvm::StringRef what);
   void options(const ast::Options &options, llvm::StringRef where, llvm::ArrayRef<llvm::StringRef> keys, Scope &scope);
-  void mention(llvm::ArrayRef<ast::Selector> selectors, EvaluatedPlan &result);
+
+  // --- Rules (PlanRules.cpp)
+  /// The patterns of selectors, which the model must match.
+  Scopes scopes(llvm::ArrayRef<ast::Selector> selectors, Scope &scope, EvaluatedPlan &result);
+  std::vector<std::string> useAxes(llvm::ArrayRef<ast::Name> axes);
+  void split(const ast::PlanSplit *split, Scope &scope, EvaluatedPlan &result);
+  void keep(const ast::PlanKeep *keep, Scope &scope, EvaluatedPlan &result);
+  void pin(const ast::PlanPin *pin, Scope &scope, EvaluatedPlan &result);
+  void store(const ast::PlanStore *store, Scope &scope, EvaluatedPlan &result);
+  void zero(const ast::PlanZero *zero, Scope &scope, EvaluatedPlan &result);
+  void microbatch(const ast::PlanMicrobatch *item, Scope &scope, EvaluatedPlan &result);
+  void precision(const ast::PlanPrecision *precision, Scope &scope, EvaluatedPlan &result);
+  void fold(const ast::PlanFold *fold, Scope &scope);
+  void addFold(const PendingFold &fold, EvaluatedPlan &result);
+  void reportFold(const ast::PlanFold &fold, llvm::ArrayRef<int64_t> sizes, int64_t spanned,
+                  const std::string &product);
 
   Elaborator &elaborator_;
   const SourceManager &sources_;
@@ -56,6 +119,7 @@ private:
   IRContext &context_;
   Check check_ = Check::WithSizes;
   std::vector<Axis> axes_;
+  std::vector<PendingFold> folds_;
   std::vector<std::pair<std::string, SourceRange>> folded_;
   const ast::PlanMesh *meshItem_ = nullptr;
   llvm::SmallVector<const ast::Item *, 4> including_;

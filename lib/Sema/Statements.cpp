@@ -314,13 +314,23 @@ void Elaborator::declStatement(const ast::DeclStmt *stmt, Scope &scope) {
     }
     ensureOpen();
     bool owned = unitDepth_ > 0 && !(frame->shared && !frame->shared->owned);
-    Stored stored =
-        owned ? units_.declareOwned(isState, path, *type, decl.name.range)
-              : units_.declareGlobal(isState, frame->shared ? path : frame->path + name.str(), *type, decl.name.range);
+    WeightPrecision precision = precisionOf(instance.empty() ? name.str() : instance + "." + name.str());
+    Stored stored = owned ? units_.declareOwned(isState, path, *type, precision, decl.name.range)
+                          : units_.declareGlobal(isState, frame->shared ? path : frame->path + name.str(), *type,
+                                                 precision, decl.name.range);
     if (frame->shared)
       frame->shared->stored[name.str()] = stored;
     scope.values[name] = stored;
   }
+}
+
+/// Element types of what training keeps for the weight of this path.
+WeightPrecision Elaborator::precisionOf(StringRef weight) const {
+  if (settings_.mode != Mode::Train)
+    return {};
+  const Precision &precision = settings_.precision;
+  return {precision.of(TensorClass::Grad, weight), precision.of(TensorClass::Master, weight),
+          precision.of(TensorClass::Moment, weight)};
 }
 
 void Elaborator::shareStatement(const ast::ShareStmt *stmt, Scope &scope) {

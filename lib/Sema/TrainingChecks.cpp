@@ -3,7 +3,8 @@
 // differentiable path. A weight that is not in the second gets no gradient (W211); a call between the two must define
 // the gradient of each operand that depends on a weight (E210).
 //
-// Bodies are walked once per distinct (body, varied inputs, needed outputs), so the cost does not grow with the layers.
+// Frozen weights (no optimizer) are constants here. Bodies are walked once per distinct (body, trained weights, varied
+// inputs, needed outputs), so the cost does not grow with the layers.
 //===----------------------------------------------------------------------===//
 #include "TrainingChecks.h"
 #include "llvm/ADT/STLExtras.h"
@@ -39,7 +40,8 @@ public:
   void run();
 
 private:
-  Bits varied(const Body &body, const Bits &inputs) const;
+  Bits trained(const Unit &unit) const;
+  Bits varied(const Body &body, const Bits &trained, const Bits &inputs) const;
   Bits needed(const Body &body, const Bits &outputs) const;
   void checkCalls(const Unit &unit, const Bits &varied, const Bits &needed);
   void reportWeight(const Body &body, SourceRange where, NameId name);
@@ -50,10 +52,32 @@ private:
   Diagnostics &diags_;
 };
 
-Bits TrainingChecker::varied(const Body &body, const Bits &inputs) const {
+/// Per weight slot of the unit's body.
+Bits TrainingChecker::trained(const Unit &unit) const {
+  const Body &body = program_.body(unit);
+  Bits slots;
+  size_t bound = 0;
+  for (const WeightSlot &slot : body.weights) {
+    std::string path = program_.unitPath(unit) + "." + program_.text(slot.name).str();
+    if (!slot.owned) {
+      const WeightBinding &binding = unit.weights[bound++];
+      if (auto *other = std::get_if<UnitSlot>(&binding)) {
+        const Unit &owner = program_.units[other->unit.index];
+        path = program_.unitPath(owner) + "." + program_.text(program_.body(owner).weights[other->slot].name).str();
+      } else {
+        path = program_.text(program_.weights[std::get<WeightId>(binding).index].name).str();
+      }
+    }
+    const OptimizerRule *rule = optimizerOf(program_.plan, path);
+    slots.push_back(rule && rule->name && isFloat(slot.type.element));
+  }
+  return slots;
+}
+
+Bits TrainingChecker::varied(const Body &body, const Bits &trained, const Bits &inputs) const {
   Bits values(body.values.size(), false);
   for (const Op &op : body.ops) {
-    bool any = op.kind == OpKind::Weight && isFloat(body.weights[op.get<SlotFields>().slot].type.element);
+    bool any = op.kind == OpKind::Weight && trained[op.get<SlotFields>().slot];
     if (op.kind == OpKind::Input)
       any = inputs[op.get<SlotFields>().slot];
     for (size_t i = 0; i < op.operands.size(); ++i)
@@ -148,8 +172,9 @@ void TrainingChecker::reportWeight(const Body &body, SourceRange where, NameId n
 
 void TrainingChecker::run() {
   const auto &units = program_.units;
-  std::vector<Bits> variedOf(units.size()), neededOf(units.size());
-  std::map<std::pair<uint32_t, Bits>, Bits> variedMemo, neededMemo;
+  std::vector<Bits> variedOf(units.size()), trainedOf(units.size());
+  std::map<std::pair<std::pair<uint32_t, Bits>, Bits>, Bits> variedMemo;
+  std::map<std::pair<uint32_t, Bits>, Bits> neededMemo;
   for (size_t u = 0; u < units.size(); ++u) {
     Bits inputs;
     for (const InputBinding &binding : units[u].inputs) {
@@ -158,9 +183,10 @@ void TrainingChecker::run() {
           value &&
           variedOf[value->unit.index][program_.body(units[value->unit.index]).outputs[value->output].value.index]);
     }
-    auto [it, inserted] = variedMemo.insert({{units[u].body.index, inputs}, {}});
+    trainedOf[u] = trained(units[u]);
+    auto [it, inserted] = variedMemo.insert({{{units[u].body.index, trainedOf[u]}, inputs}, {}});
     if (inserted)
-      it->second = varied(program_.body(units[u]), inputs);
+      it->second = varied(program_.body(units[u]), trainedOf[u], inputs);
     variedOf[u] = it->second;
   }
   std::vector<Bits> outputs(units.size());
@@ -200,7 +226,8 @@ void TrainingChecker::run() {
     }
   }
   for (size_t w = 0; w < program_.weights.size(); ++w) {
-    if (reached.count(static_cast<uint32_t>(w)))
+    const OptimizerRule *rule = optimizerOf(program_.plan, program_.text(program_.weights[w].name));
+    if (reached.count(static_cast<uint32_t>(w)) || !rule || !rule->name)
       continue;
     const Body *reader = &program_.bodies[0];
     for (const Body &body : program_.bodies)
@@ -210,13 +237,15 @@ void TrainingChecker::run() {
     reportWeight(*reader, program_.weights[w].where, program_.weights[w].name);
   }
   std::set<uint32_t> bodies;
-  for (const Unit &unit : units)
-    if (bodies.insert(unit.body.index).second)
-      for (size_t slot = 0; slot < program_.body(unit).weights.size(); ++slot)
-        if (program_.body(unit).weights[slot].owned &&
-            !reachedOwned.count({unit.body.index, static_cast<uint32_t>(slot)}))
-          reportWeight(program_.body(unit), program_.body(unit).weights[slot].where,
-                       program_.body(unit).weights[slot].name);
+  for (size_t u = 0; u < units.size(); ++u) {
+    const Body &body = program_.body(units[u]);
+    if (!bodies.insert(units[u].body.index).second)
+      continue;
+    for (size_t slot = 0; slot < body.weights.size(); ++slot)
+      if (body.weights[slot].owned && trainedOf[u][slot] &&
+          !reachedOwned.count({units[u].body.index, static_cast<uint32_t>(slot)}))
+        reportWeight(body, body.weights[slot].where, body.weights[slot].name);
+  }
 }
 
 } // namespace

@@ -83,6 +83,14 @@ ValueId UnitBuilder::local(const Tensor &tensor, std::pair<const void *, std::st
   return value;
 }
 
+static WeightSlot weightSlot(NameId name, const Stored &stored, bool owned) {
+  WeightSlot slot{name, stored.type, owned, stored.where};
+  slot.gradient = stored.precision.gradient;
+  slot.master = stored.precision.master;
+  slot.moment = stored.precision.moment;
+  return slot;
+}
+
 uint32_t UnitBuilder::slotOf(const Stored &stored) {
   if (stored.unit.valid() && stored.unit == current())
     return stored.index;
@@ -101,7 +109,7 @@ uint32_t UnitBuilder::slotOf(const Stored &stored) {
       unit_.states.push_back(StateId(stored.index));
   } else {
     slot = static_cast<uint32_t>(body_.weights.size());
-    body_.weights.push_back({name, stored.type, false, stored.where});
+    body_.weights.push_back(weightSlot(name, stored, /*owned=*/false));
     if (stored.unit.valid())
       unit_.weights.push_back(UnitSlot{stored.unit, stored.index});
     else
@@ -159,9 +167,11 @@ void UnitBuilder::rename(ValueId value, const std::string &name) {
 
 void UnitBuilder::addLoss(const Tensor &scalar) { body_.losses.push_back(local(scalar)); }
 
-Stored UnitBuilder::declareOwned(bool isState, std::string path, TensorType type, SourceRange where) {
+Stored UnitBuilder::declareOwned(bool isState, std::string path, TensorType type, WeightPrecision precision,
+                                 SourceRange where) {
   Stored stored;
   stored.type = type;
+  stored.precision = precision;
   stored.unit = current();
   stored.isState = isState;
   stored.path = std::move(path);
@@ -172,14 +182,16 @@ Stored UnitBuilder::declareOwned(bool isState, std::string path, TensorType type
     body_.states.push_back({name, std::move(type), true, where});
   } else {
     stored.index = static_cast<uint32_t>(body_.weights.size());
-    body_.weights.push_back({name, std::move(type), true, where});
+    body_.weights.push_back(weightSlot(name, stored, /*owned=*/true));
   }
   return stored;
 }
 
-Stored UnitBuilder::declareGlobal(bool isState, std::string path, TensorType type, SourceRange where) {
+Stored UnitBuilder::declareGlobal(bool isState, std::string path, TensorType type, WeightPrecision precision,
+                                  SourceRange where) {
   Stored stored;
   stored.type = type;
+  stored.precision = precision;
   stored.isState = isState;
   stored.path = std::move(path);
   stored.where = where;
@@ -223,10 +235,11 @@ void UnitBuilder::abandon(std::unique_ptr<Detached> outer) {
   open_ = outer->open;
 }
 
-BodyId UnitBuilder::attach(std::unique_ptr<Detached> outer, llvm::StringRef name, llvm::ArrayRef<Tensor> results) {
+BodyId UnitBuilder::attach(std::unique_ptr<Detached> outer, llvm::StringRef name,
+                           llvm::ArrayRef<std::pair<std::string, Tensor>> results) {
   body_.name = program_.context->name(name);
-  for (const Tensor &result : results)
-    body_.outputs.push_back({body_.value(result.value).name, result.value});
+  for (auto &[output, result] : results)
+    body_.outputs.push_back({program_.context->name(output), result.value});
   Body define = std::move(body_);
   abandon(std::move(outer));
   for (size_t i = 0; i < defines_.size(); ++i)
@@ -249,7 +262,7 @@ static uint32_t outputOf(Body &body, ValueId value) {
 bool stg::sameBody(const Body &a, const Body &b) {
   auto sameOp = [](const Op &x, const Op &y) {
     return x.kind == y.kind && x.part == y.part && x.operands == y.operands && x.results == y.results &&
-           x.fields == y.fields && x.kernel == y.kernel;
+           x.fields == y.fields && x.kernel == y.kernel && x.scope == y.scope;
   };
   auto sameValue = [](const Value &x, const Value &y) {
     return x.type == y.type && x.def == y.def && x.result == y.result && x.name == y.name;
@@ -258,9 +271,12 @@ bool stg::sameBody(const Body &a, const Body &b) {
   auto sameSlot = [](const auto &x, const auto &y) {
     return x.name == y.name && x.type == y.type && x.owned == y.owned;
   };
+  auto sameWeight = [&](const WeightSlot &x, const WeightSlot &y) {
+    return sameSlot(x, y) && x.gradient == y.gradient && x.master == y.master && x.moment == y.moment;
+  };
   auto sameOutput = [](const BodyOutput &x, const BodyOutput &y) { return x.name == y.name && x.value == y.value; };
   return a.name == b.name && llvm::equal(a.ops, b.ops, sameOp) && llvm::equal(a.values, b.values, sameValue) &&
-         llvm::equal(a.inputs, b.inputs, sameInput) && llvm::equal(a.weights, b.weights, sameSlot) &&
+         llvm::equal(a.inputs, b.inputs, sameInput) && llvm::equal(a.weights, b.weights, sameWeight) &&
          llvm::equal(a.states, b.states, sameSlot) && llvm::equal(a.outputs, b.outputs, sameOutput) &&
          a.losses == b.losses;
 }
@@ -310,14 +326,19 @@ void UnitBuilder::finish() {
   for (auto &[name, tensor] : outputs_)
     program_.outputs.push_back({program_.context->name(name), read(tensor.unit, tensor.value)});
 
-  // Define blocks come behind.
+  // Define and grad blocks and optimizers come behind.
   uint32_t firstDefine = static_cast<uint32_t>(program_.bodies.size());
   for (Body &define : defines_)
     program_.bodies.push_back(std::move(define));
+  for (OptimizerRule &rule : program_.plan.optimizers)
+    for (auto &[type, body] : rule.bodies)
+      body.index += firstDefine;
   for (Body &body : program_.bodies)
     for (Op &op : body.ops)
-      if (auto *call = std::get_if<CallFields>(&op.fields); call && call->define.valid())
-        call->define.index += firstDefine;
+      if (auto *call = std::get_if<CallFields>(&op.fields))
+        for (BodyId *block : {&call->define, &call->grad})
+          if (block->valid())
+            block->index += firstDefine;
 
   // 3. Units.
   for (size_t i = 0; i < units_.size(); ++i) {

@@ -67,8 +67,8 @@ public:
   void rename(ValueId value, const std::string &name);
   void addLoss(const Tensor &scalar);
   /// A new weight or state owned by the open unit (inside repeats and units) or by the program.
-  Stored declareOwned(bool isState, std::string path, TensorType type, SourceRange where);
-  Stored declareGlobal(bool isState, std::string path, TensorType type, SourceRange where);
+  Stored declareOwned(bool isState, std::string path, TensorType type, WeightPrecision precision, SourceRange where);
+  Stored declareGlobal(bool isState, std::string path, TensorType type, WeightPrecision precision, SourceRange where);
   uint32_t slotOf(const Stored &stored);
 
   uint32_t nextKernel() { return ++kernel_; }
@@ -91,8 +91,9 @@ public:
   };
   std::unique_ptr<Detached> detach(llvm::ArrayRef<TensorType> operands, llvm::ArrayRef<std::string> names,
                                    std::vector<Tensor> &inputs);
-  /// Ends detach(): the body is called `name`, its outputs are `results`.
-  BodyId attach(std::unique_ptr<Detached> outer, llvm::StringRef name, llvm::ArrayRef<Tensor> results);
+  /// Ends detach(): the body is called `name` and has these outputs.
+  BodyId attach(std::unique_ptr<Detached> outer, llvm::StringRef name,
+                llvm::ArrayRef<std::pair<std::string, Tensor>> results);
   /// Drops what was built since detach().
   void abandon(std::unique_ptr<Detached> outer);
 

@@ -27,12 +27,11 @@ struct Request {
   SourceRange call;
   ElaborateSettings settings;
   EvaluatedPlan plan;
-  std::string planName;
   int64_t ranks = 0;
   SourceRange ranksAt;
   std::vector<std::function<void(Diagnostics &)>> refusals;
   std::string outputFolder;
-  const ast::WorkMode *mode = nullptr;
+  std::vector<OptimizerChoice> lastOptimizer; ///< `train { optimizer = f }`, if it is there
 };
 
 class WorkloadResolver {
@@ -48,6 +47,11 @@ private:
   void modelOf(const ast::WorkUse *use, Scope &scope, Request &request);
   void planOf(const ast::WorkUse *use, Scope &scope);
   void mode(const ast::WorkMode *mode, Scope &scope, Request &request);
+  void train(const ast::WorkMode *mode, Scope &scope, Request &request);
+  void clip(const ast::KeyValue &item, Scope &scope, Request &request);
+  void optimizerOf(const ast::Expr *value, Scopes scopes, SourceRange where, Scope &scope,
+                   std::vector<OptimizerChoice> &choices);
+  std::optional<int64_t> wholeNumber(const ast::KeyValue &item, int64_t least, Scope &scope);
   std::optional<Override> overrideOf(const ast::Selector &target, const ast::Expr *value, Scope &scope,
                                      SourceRange where, std::string text);
   /// The item that `m.x` or `m.x(...)` names, of the wanted kind.
@@ -112,53 +116,86 @@ void WorkloadResolver::planOf(const ast::WorkUse *use, Scope &scope) {
     planArguments_ = elaborator_.evalArguments(args, scope);
 }
 
+/// The value of a key that takes a whole number of at least `least`; nothing, reported, if it is none.
+std::optional<int64_t> WorkloadResolver::wholeNumber(const ast::KeyValue &item, int64_t least, Scope &scope) {
+  EvalResult value = elaborator_.evalStatic(item.value, scope);
+  DimExpr size = value.isStatic() ? value.value.asSize(context_.dims) : DimExpr();
+  auto number = size ? size.integer() : std::nullopt;
+  if (number && *number >= least && size.size())
+    return size.size();
+  if (number)
+    diags_.report(item.value->range,
+                  diag::OptionOutOfRange{.key = item.key.text, .value = toString(*number), .least = least});
+  else if (value.isStatic() && !value.value.isUnknown())
+    diags_.report(item.value->range, diag::NotUsableHere{.expression = sources_.text(item.value->range),
+                                                         .actual = value.value.kindName(),
+                                                         .expected = "a whole number"});
+  return std::nullopt;
+}
+
+/// `adamw(lr = 1e-4)`, or a null expression for `none`. Names and arguments are checked even where nothing trains.
+void WorkloadResolver::optimizerOf(const ast::Expr *value, Scopes scopes, SourceRange where, Scope &scope,
+                                   std::vector<OptimizerChoice> &choices) {
+  OptimizerChoice choice;
+  choice.scopes = std::move(scopes);
+  choice.where = where;
+  if (value && value->kind != ast::ExprKind::None) {
+    llvm::ArrayRef<ast::Arg> args;
+    choice.item = find(value, ast::ItemKind::Optimizer, "optimizer", *scope.frame->item.module, args);
+    if (!choice.item)
+      return;
+    choice.arguments = elaborator_.evalArguments(args, scope);
+    Scope inner;
+    Frame frame;
+    frame.item = choice.item;
+    inner.frame = &frame;
+    if (!elaborator_.bindStatics(choice.item.item->name.text, cast<ast::LayerItem>(choice.item.item)->signature.statics,
+                                 choice.arguments, inner, value->range))
+      return;
+  }
+  choices.push_back(std::move(choice));
+}
+
+void WorkloadResolver::train(const ast::WorkMode *mode, Scope &scope, Request &request) {
+  request.settings.mode = Mode::Train;
+  request.settings.trainAt = mode->range;
+  for (const ast::KeyValue &item : mode->options.items) {
+    checkKey(item, "train", {"optimizer", "clip", "steps"}, diags_);
+    if (item.key.text == "optimizer") {
+      optimizerOf(item.value, {}, item.range, scope, request.lastOptimizer);
+    } else if (item.key.text == "steps") {
+      wholeNumber(item, 1, scope);
+    } else if (item.key.text == "clip") {
+      clip(item, scope, request);
+    } else {
+      elaborator_.evalStatic(item.value, scope);
+    }
+  }
+}
+
+void WorkloadResolver::clip(const ast::KeyValue &item, Scope &scope, Request &request) {
+  EvalResult value = elaborator_.evalStatic(item.value, scope);
+  if (!value.isStatic() || value.value.isUnknown())
+    return;
+  auto number = value.value.asNumber(context_.dims);
+  if (number && *number > 0)
+    request.plan.plan.clip = *number;
+  else
+    diags_.report(item.value->range,
+                  diag::NotUsableHere{.expression = sources_.text(item.value->range),
+                                      .actual = number ? "no positive number" : value.value.kindName(),
+                                      .expected = "the largest norm of the gradients, such as 1.0"});
+}
+
 void WorkloadResolver::mode(const ast::WorkMode *mode, Scope &scope, Request &request) {
-  request.mode = mode;
-  auto whole = [&](const ast::KeyValue &item, int64_t least) -> std::optional<int64_t> {
-    EvalResult value = elaborator_.evalStatic(item.value, scope);
-    DimExpr size = value.isStatic() ? value.value.asSize(context_.dims) : DimExpr();
-    auto number = size ? size.integer() : std::nullopt;
-    if (number && *number >= least && size.size())
-      return size.size();
-    if (number)
-      diags_.report(item.value->range,
-                    diag::OptionOutOfRange{.key = item.key.text, .value = toString(*number), .least = least});
-    else if (value.isStatic() && !value.value.isUnknown())
-      diags_.report(item.value->range, diag::NotUsableHere{.expression = sources_.text(item.value->range),
-                                                           .actual = value.value.kindName(),
-                                                           .expected = "a whole number"});
-    return std::nullopt;
-  };
-  SourceRange range = mode->range;
   switch (mode->mode) {
   case ast::RunMode::Train:
-    request.settings.mode = Mode::Train;
-    for (const ast::KeyValue &item : mode->options.items) {
-      checkKey(item, "train", {"optimizer", "clip", "steps"}, diags_);
-      if (item.key.text == "optimizer" && item.value->kind != ast::ExprKind::None) {
-        llvm::ArrayRef<ast::Arg> args;
-        if (NamedItem optimizer =
-                find(item.value, ast::ItemKind::Optimizer, "optimizer", *scope.frame->item.module, args)) {
-          Scope inner;
-          Frame frame;
-          frame.item = optimizer;
-          inner.frame = &frame;
-          elaborator_.bindStatics(optimizer.item->name.text, cast<ast::LayerItem>(optimizer.item)->signature.statics,
-                                  elaborator_.evalArguments(args, scope), inner, item.value->range);
-        }
-      } else if (item.key.text == "steps") {
-        whole(item, 1);
-      } else {
-        elaborator_.evalStatic(item.value, scope);
-      }
-    }
-    request.refusals.push_back([range](Diagnostics &diags) { diags.report(range, diag::TrainNotYet{}); });
-    return;
+    return train(mode, scope, request);
   case ast::RunMode::Prefill:
     request.settings.mode = Mode::Prefill;
     for (const ast::KeyValue &item : mode->options.items) {
       checkKey(item, "prefill", {"past"}, diags_);
-      if (auto past = whole(item, 0))
+      if (auto past = wholeNumber(item, 0, scope))
         request.settings.past = *past;
     }
     return;
@@ -166,7 +203,7 @@ void WorkloadResolver::mode(const ast::WorkMode *mode, Scope &scope, Request &re
     request.settings.mode = Mode::Decode;
     for (const ast::KeyValue &item : mode->options.items) {
       checkKey(item, "decode", {"past", "steps"}, diags_);
-      auto value = whole(item, item.key.text == "steps" ? 1 : 0);
+      auto value = wholeNumber(item, item.key.text == "steps" ? 1 : 0, scope);
       if (!value)
         continue;
       if (item.key.text == "past")
@@ -297,12 +334,14 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
     }
     case ast::WorkItemKind::Optimizer: {
       auto *optimizer = cast<ast::WorkOptimizer>(item);
-      llvm::ArrayRef<ast::Arg> args;
-      if (optimizer->value)
-        find(optimizer->value, ast::ItemKind::Optimizer, "optimizer", *workload.module, args);
+      Scopes scopes;
       for (const ast::Selector &selector : optimizer->in)
-        request.plan.mentions.push_back({{}, false, &selector});
-      request.refusals.push_back([range](Diagnostics &diags) { diags.report(range, diag::TrainNotYet{}); });
+        if (auto pattern =
+                evaluateSelector(selector, elaborator_, scope, context_, diags_, sources_.text(selector.range))) {
+          request.plan.mentions.push_back({{}, false, *pattern, selector.range});
+          scopes.push_back(std::move(*pattern));
+        }
+      optimizerOf(optimizer->value, std::move(scopes), range, scope, request.settings.optimizers);
       break;
     }
     case ast::WorkItemKind::Emit: {
@@ -361,119 +400,20 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
   return bool(request.model);
 }
 
-/// The names that a plan may use: dims of the model, paths of its instances.
-void checkMentions(const Program &program, llvm::ArrayRef<PlanMention> mentions, Elaborator &elaborator,
-                   IRContext &context, const SourceManager &sources, Diagnostics &diags, Scope &scope) {
-  std::vector<StringRef> dims;
-  auto add = [&](NameId name) {
-    StringRef text = program.text(name);
-    if (!llvm::is_contained(dims, text))
-      dims.push_back(text);
-  };
-  for (const SizeParameter &size : program.sizes)
-    add(size.name);
-  for (const Factoring &factoring : program.factorings) {
-    add(factoring.whole);
-    for (NameId part : factoring.parts)
-      add(part);
-  }
-  // Paths: per distinct body, of its values and of the ops they come from.
-  std::vector<std::string> paths;
-  std::vector<bool> walked(program.bodies.size(), false);
-  for (const Unit &unit : program.units) {
-    std::string path = program.text(unit.path).str();
-    if (walked[unit.body.index])
-      continue;
-    walked[unit.body.index] = true;
-    paths.push_back(path);
-    const Body &body = program.body(unit);
-    for (const Op &op : body.ops) {
-      for (ValueId result : op.results) {
-        StringRef name = program.text(body.value(result).name);
-        paths.push_back(path + "." + name.str());
-        if (auto *call = std::get_if<CallFields>(&op.fields))
-          paths.push_back(path + "." + (name.contains('.') ? name.rsplit('.').first.str() + "." : "") +
-                          program.text(call->callee).str());
-        if (auto *type = body.value(result).type ? &*body.value(result).type : nullptr)
-          for (const Dim &dim : type->dims)
-            add(dim.name);
-      }
-    }
-    for (const WeightSlot &slot : body.weights)
-      for (const Dim &dim : slot.type.dims)
-        add(dim.name);
-  }
-  for (const PlanMention &mention : mentions) {
-    if (!mention.selector) {
-      if (mention.optional || llvm::is_contained(dims, mention.dim.text))
-        continue;
-      std::string listed;
-      for (StringRef dim : dims) {
-        listed += (listed.empty() ? "" : " ") + dim.str();
-        for (const Factoring &factoring : program.factorings)
-          if (program.text(factoring.whole) == dim) {
-            listed += " (= ";
-            for (size_t i = 0; i < factoring.parts.size(); ++i)
-              listed += (i ? " x " : "") + program.text(factoring.parts[i]).str();
-            listed += ")";
-          }
-      }
-      auto builder =
-          diags.report(mention.dim.range, diag::UnknownPlanName{.kind = "dimension",
-                                                                .name = mention.dim.text,
-                                                                .where = "model " + program.text(program.name).str()});
-      builder.label("dimensions of this model: " + listed);
-      auto close = closestName(mention.dim.text, dims);
-      // A plural or a word for it: the dim that it begins with.
-      if (!close)
-        for (StringRef dim : dims)
-          if (mention.dim.text.starts_with(dim) && (!close || dim.size() > close->size()))
-            close = dim;
-      if (close)
-        builder.fixit(mention.dim.range, close->str());
-      builder.note("write `" + mention.dim.text.str() +
-                   "?` if the plan is shared and some models have no such dimension");
-      continue;
-    }
-    auto pattern =
-        evaluateSelector(*mention.selector, elaborator, scope, context, diags, sources.text(mention.selector->range));
-    if (!pattern)
-      continue;
-    PathPattern loose = *pattern;
-    for (PatternPart &part : loose.parts)
-      part.range.reset();
-    if (llvm::any_of(paths, [&](const std::string &path) { return loose.matches(path); }))
-      continue;
-    std::vector<std::pair<std::string, int64_t>> units;
-    for (const Unit &unit : program.units) {
-      std::string path = program.text(unit.path).str();
-      if (units.empty() || units.back().first != path)
-        units.push_back({path, 0});
-      units.back().second = unit.index + 1;
-    }
-    std::string listed;
-    for (auto &[path, count] : units)
-      listed += (listed.empty() ? "" : ", ") + path + (count ? "[0.." + std::to_string(count) + ")" : "");
-    auto builder = diags.report(mention.selector->range,
-                                diag::SelectorMatchesNothing{.selector = sources.text(mention.selector->range)});
-    builder.label("units here: " + listed);
-    // Names inside units, for the last part.
-    std::vector<std::string> inside;
-    for (const std::string &path : paths)
-      if (auto rest = StringRef(path).split('.').second; !rest.empty()) {
-        std::string name = rest.split('.').first.split('\'').first.str();
-        if (!llvm::is_contained(inside, name))
-          inside.push_back(name);
-      }
-    std::vector<StringRef> candidates(inside.begin(), inside.end());
-    for (auto &[path, count] : units)
-      candidates.push_back(path);
-    for (const PatternPart &part : loose.parts)
-      if (!llvm::is_contained(candidates, StringRef(part.name)))
-        if (auto close = closestName(part.name, candidates))
-          builder.help("did you mean `" + close->str() + "`?");
-    builder.note("inside: " + llvm::join(inside, " "));
-  }
+/// What the plan says beyond elaboration, in the program's own names.
+void completeProgram(Program &program, const Request &request, const SourceManager &sources, Diagnostics &diags) {
+  PlanCompleter(program, sources, diags).run(request.plan);
+  forgetTypes(program);
+  bool cached = program.mode == Mode::Prefill || program.mode == Mode::Decode;
+  if (cached && program.plan.microBatches != 1)
+    diags.report(request.plan.microbatchAt, diag::MicrobatchNotYet{});
+  if (program.mode != Mode::Train)
+    return;
+  program.plan.clip = request.plan.plan.clip;
+  program.scalars.push_back(program.context->name("loss"));
+  if (program.plan.clip > 0)
+    for (StringRef name : {"grad_norm", "clip_scale"})
+      program.scalars.push_back(program.context->name(name));
 }
 
 } // namespace
@@ -490,23 +430,29 @@ ResolvedWorkload stg::resolveWorkload(const WorkloadSource &source, llvm::ArrayR
   size_t errors = diags.numErrors();
   bool resolved = resolver.resolve(source.item, settings, request);
   request.settings.precision = request.plan.precision;
+  llvm::append_range(request.settings.optimizers, request.lastOptimizer);
+  if (request.plan.microbatch)
+    request.settings.microBatching = microBatching(request.plan, *result.context);
   request.settings.maxUnits = maxUnits;
   result.outputFolder = request.outputFolder;
+  result.trainAt = request.settings.trainAt;
+  result.microbatchAt = request.plan.microbatchAt;
   if (resolved && diags.numErrors() == errors) {
     result.program = elaborateModel(request.model, request.arguments, request.call, request.settings, result.context,
                                     sources, diags, result.stats);
     if (result.program) {
-      result.program->mesh = request.plan.mesh;
-      Frame frame;
-      frame.item = source.item;
-      Scope scope;
-      scope.frame = &frame;
-      checkMentions(*result.program, request.plan.mentions, statics, *result.context, sources, diags, scope);
+      completeProgram(*result.program, request, sources, diags);
     }
   }
   // Last, so that everything a statement mentions has been checked before it is refused.
-  for (auto &refuse : request.plan.refusals)
-    refuse(diags);
+  for (const EvaluatedPlan::Refusal &refusal : request.plan.refusals) {
+    auto oneRank = [&](const std::string &name) {
+      const MeshAxis *axis = request.plan.mesh.findAxis(name);
+      return axis && axis->size == 1;
+    };
+    if (refusal.axes.empty() || !llvm::all_of(refusal.axes, oneRank))
+      refusal.report(diags);
+  }
   for (auto &refuse : request.refusals)
     refuse(diags);
   if (diags.numErrors() != errors)

@@ -17,6 +17,8 @@ struct CompileOptions {
   std::vector<std::string> settings;    ///< `--set` texts
   std::string workload;                 ///< `-w`, or empty for all
   std::string argv0;                    ///< to find the standard library beside the program
+  /// Programs may stop at a level where a plan's rules or the backward are not carried out yet: their IR is wanted.
+  bool unfinished = false;
 };
 
 struct CompiledWorkload {
@@ -48,6 +50,7 @@ public:
 
 private:
   std::vector<CommandLineSetting> parseSettings();
+  bool refuseUnfinished(const ResolvedWorkload &workload, const Program &program);
 
   CompileOptions options_;
   SourceManager sources_;

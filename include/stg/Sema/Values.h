@@ -102,9 +102,16 @@ struct Tensor {
   }
 };
 
+/// What training stores a weight's companions as.
+struct WeightPrecision {
+  ElementType gradient = ElementType::F32, master = ElementType::F32, moment = ElementType::F32;
+  bool operator==(const WeightPrecision &) const = default;
+};
+
 /// A declared weight or state, before it is read.
 struct Stored {
   TensorType type;
+  WeightPrecision precision; ///< of a weight
   bool unknown = false;
   UnitId unit;        ///< owner, or invalid: the program
   uint32_t index = 0; ///< slot of the owner's body, or id in the program

@@ -28,9 +28,10 @@ struct ResolvedWorkload {
   std::string name;
   std::string outputFolder; ///< `emit chakra { dir = … }`, or empty
   std::shared_ptr<IRContext> context;
-  /// At level Elaborated; its mesh is the plan's.
+  /// At level Elaborated; mesh and rules are the plan's.
   std::optional<Program> program;
-  PassStats stats; ///< of elaboration
+  SourceRange trainAt, microbatchAt; ///< of these statements, if they are there
+  PassStats stats;                   ///< of elaboration
 };
 
 /// Evaluates and elaborates one workload. Without a program after errors.
