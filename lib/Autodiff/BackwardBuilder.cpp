@@ -1,5 +1,7 @@
 //===- BackwardBuilder.cpp --------------------------------------------------===//
 #include "BackwardBuilder.h"
+#include "SavedValues.h"
+#include "stg/Analysis/Kernels.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 #include <map>
@@ -23,7 +25,8 @@ DimList missingFrom(llvm::ArrayRef<Dim> wanted, llvm::ArrayRef<Dim> present) {
 } // namespace
 
 BackwardBuilder::BackwardBuilder(IRContext &context, Body &body)
-    : context_(context), body_(body), firstValue_(body.values.size()), readByBackward_(body.values.size(), false) {
+    : context_(context), body_(body), firstValue_(body.values.size()), readByBackward_(body.values.size(), false),
+      stored_(storedByForward(body, context)) {
   for (const Value &value : body.values)
     names_.insert(value.name);
 }
@@ -33,6 +36,16 @@ void BackwardBuilder::enter(const Op &forward, uint32_t group) {
   where_ = forward.where;
   statement_ = forward.kernel;
   group_ = group;
+}
+
+void BackwardBuilder::fuseWith(ValueId value) {
+  if (!isBackward(value))
+    return;
+  const Draft &draft = maker(value);
+  if (isFree(draft.op.kind) || draft.op.kind == OpKind::Contract || draft.op.kind == OpKind::Call)
+    return;
+  statement_ = draft.op.kernel;
+  group_ = draft.group;
 }
 
 llvm::SmallVector<ValueId, 2> BackwardBuilder::emitAll(OpKind kind, llvm::ArrayRef<ValueId> operands, OpFields fields,
@@ -259,6 +272,7 @@ void BackwardBuilder::accumulate(ValueId gradient, uint32_t slot) {
 void BackwardBuilder::finish(PassStats &stats) {
   markLive();
   spreadInputGrad();
+  computeAgain();
   numberKernels();
   append(stats);
 }
@@ -282,6 +296,52 @@ void BackwardBuilder::spreadInputGrad() {
     if (draft.live && draft.op.part == Part::InputGrad)
       for (ValueId operand : draft.op.operands)
         needForInput(operand);
+}
+
+/// Gives each backward kernel copies of its own of the forward ops that it computes again.
+void BackwardBuilder::computeAgain() {
+  std::vector<bool> read(firstValue_, false);
+  for (const Draft &draft : drafts_) {
+    if (!draft.live)
+      continue;
+    bool standsAlone = draft.op.kind == OpKind::Contract || draft.op.kind == OpKind::Call;
+    for (ValueId operand : draft.op.operands) {
+      if (isBackward(operand))
+        continue;
+      read[operand.index] = true;
+      stored_[operand.index] = stored_[operand.index] || standsAlone;
+    }
+  }
+  std::vector<bool> again = computedAgain(body_, body_.ops.size(), std::move(read), stored_, context_);
+  std::vector<Draft> all;
+  std::map<std::tuple<ValueId, Part, uint32_t, uint32_t>, ValueId> copies;
+  auto copyFor = [&](const Draft &user, ValueId value, auto &&self) -> ValueId {
+    if (isBackward(value) || !again[value.index])
+      return value;
+    auto [entry, isNew] = copies.try_emplace({value, user.op.part, user.op.kernel, user.group});
+    if (!isNew)
+      return entry->second;
+    Draft copy{body_.op(body_.value(value).def), user.group, true};
+    copy.op.part = user.op.part;
+    copy.op.kernel = user.op.kernel;
+    for (ValueId &operand : copy.op.operands)
+      operand = self(user, operand, self);
+    ValueId result(static_cast<uint32_t>(body_.values.size()));
+    copy.op.results = {result};
+    Value made;
+    made.type = body_.value(value).type;
+    made.scope = body_.value(value).scope;
+    body_.values.push_back(std::move(made));
+    all.push_back(std::move(copy));
+    return copies[{value, user.op.part, user.op.kernel, user.group}] = result;
+  };
+  for (Draft &draft : drafts_) {
+    if (draft.live)
+      for (ValueId &operand : draft.op.operands)
+        operand = copyFor(draft, operand, copyFor);
+    all.push_back(std::move(draft));
+  }
+  drafts_ = std::move(all);
 }
 
 /// Numbers behind those of the forward: one per part, statement and group, in order of appearance.

@@ -3,7 +3,7 @@
 // short values as they are; what must have all dims asks for it.
 //
 // Ops are drafted with the forward op that they belong to. `finish` drops what nothing uses, tells input-grad from
-// weight-grad ops, numbers the kernels and adds the rest to the body.
+// weight-grad ops, computes again what the forward need not keep, numbers the kernels and adds the rest to the body.
 //===----------------------------------------------------------------------===//
 #ifndef STG_LIB_AUTODIFF_BACKWARDBUILDER_H
 #define STG_LIB_AUTODIFF_BACKWARDBUILDER_H
@@ -27,6 +27,9 @@ public:
   /// What is emitted from now on belongs to this op: its scope and place, and its statement. `group` tells apart what
   /// must not fuse with the rest of the statement.
   void enter(const Op &forward, uint32_t group = 0);
+
+  /// What is emitted from now on joins the kernel that makes `value`, if ops can join it.
+  void fuseWith(ValueId value);
 
   ValueId emit(OpKind kind, llvm::ArrayRef<ValueId> operands, OpFields fields, TensorType type);
   /// Several results, or none.
@@ -81,6 +84,7 @@ private:
   ValueId storageOf(ValueId value) const;
   void markLive();
   void spreadInputGrad();
+  void computeAgain();
   void numberKernels();
   void append(PassStats &stats);
 
@@ -89,6 +93,7 @@ private:
   size_t firstValue_;
   std::vector<Draft> drafts_;
   std::vector<bool> readByBackward_; ///< per forward value
+  std::vector<bool> stored_;         ///< per forward value (SavedValues.h)
   std::set<NameId> names_;
   std::set<ValueId> placed_;
   NameId scope_;

@@ -144,9 +144,10 @@ private:
       return ValueId();
     ElementType element = elementOf(value);
     ValueId sum = shares.front();
-    if (shares.size() > 1)
+    if (shares.size() > 1) {
+      build_.fuseWith(shares.back());
       sum = build_.map(MapFn::Add, shares, element);
-    else if (build_.type(sum).element != element)
+    } else if (build_.type(sum).element != element)
       sum = build_.map(MapFn::Cast, sum, element);
     finishCotangent(sum, value);
     return sum;
@@ -167,6 +168,7 @@ private:
     build_.enter(op);
     for (ValueId result : op.results)
       gradient.cotangents.push_back(varied_[result.index] ? cotangentOf(result) : ValueId());
+    build_.enter(op);
     bool any = false;
     for (size_t i = 0; i < op.operands.size(); ++i) {
       ValueId operand = op.operands[i];

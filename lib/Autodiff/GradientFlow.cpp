@@ -21,7 +21,11 @@ bool flowsTo(const Op &op, size_t i) {
     return false;
   case OpKind::Gather:
   case OpKind::Scatter:
-    return i == 0; // not through the index
+    return i == 0;     // not through the index
+  case OpKind::Call: { // `dk = none`; a call without any gradient is refused when one is asked for
+    const auto &call = op.get<CallFields>();
+    return !call.grad.valid() || (i < call.gradOutputs.size() && call.gradOutputs[i] >= 0);
+  }
   case OpKind::Map:
     switch (op.get<MapFields>().fn) {
     case MapFn::WherePositive:

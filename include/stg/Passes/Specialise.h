@@ -6,7 +6,7 @@
 // Keeps    everything but which body a unit names; copies of `block` are called `block'1`, `block'2`.
 // Refuses  nothing.
 // Cost     O(units x patterns with an iteration + bodies x (ops + names x patterns)). Deterministic.
-// Tests    test/Passes/specialise.stgir, unittests/Passes/SpecialiseTest
+// Tests    test/Passes/specialise.stgir
 //===----------------------------------------------------------------------===//
 #ifndef STG_PASSES_SPECIALISE_H
 #define STG_PASSES_SPECIALISE_H
