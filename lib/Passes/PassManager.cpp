@@ -5,6 +5,9 @@
 #include "stg/Passes/Specialise.h"
 #include "stg/Shape/InferShapes.h"
 #include "stg/Shape/VerifyTypes.h"
+#include "stg/Sharding/AssignLayouts.h"
+#include "stg/Sharding/InsertCollectives.h"
+#include "stg/Sharding/VerifyLayouts.h"
 #include "stg/Support/InternalError.h"
 
 namespace stg {
@@ -30,6 +33,8 @@ std::vector<Violation> verifyProgram(const Program &program) {
   // The types of a program that is not whole cannot be asked for.
   if (violations.empty() && program.level >= Level::Typed)
     violations = verifyTypes(program);
+  if (violations.empty() && program.level >= Level::Laid)
+    violations = verifyLayouts(program);
   return violations;
 }
 
@@ -66,6 +71,10 @@ Outcome runPass(PassId id, Program &program, Diagnostics &diags, PassStats &stat
   case PassId::Differentiate:
     differentiate(program, stats);
     return Outcome::Done;
+  case PassId::AssignLayouts:
+    return assignLayouts(program, diags, stats);
+  case PassId::InsertCollectives:
+    return insertCollectives(program, stats);
   case PassId::ShardStorage:
     return shardStorage(program, diags, stats);
   }
