@@ -274,9 +274,12 @@ void Elaborator::declaration(NamedItem item) {
         inner->values[out.name.text] =
             units_.add(std::move(input), frame->outputTypes[out.name.text], out.name.text.str())[0];
       }
+    // Not on the call stack: the gradient of a rotation is a rotation.
+    callStack_.pop_back();
     frame->inGrad = true;
     registerLets(op->grad, *inner);
     block(op->grad, *inner);
+    callStack_.push_back(op);
   }
 }
 
