@@ -131,10 +131,10 @@ private:
   }
 
   /// Without results at the end that nobody reads and that would have a dim twice (of a bias over queries and keys that
-  /// this call lacks). A define block gives all.
+  /// this call lacks).
   llvm::ArrayRef<ValueId> keptResults(const Op &op) const {
     llvm::ArrayRef<ValueId> results = op.results;
-    if (op.kind != OpKind::Call || op.get<CallFields>().define.valid())
+    if (op.kind != OpKind::Call)
       return results;
     auto isLeftOut = [&](ValueId value) {
       std::set<NameId> dims;

@@ -362,8 +362,8 @@ private:
       fail(what, "does not fit its grad body " + text(grad.name), op.where);
   }
 
-  /// Define bodies take the operands and give the results. Neither they nor grad bodies own anything or call
-  /// themselves.
+  /// Define bodies take the operands and give the results, and perhaps more. Neither they nor grad bodies own anything
+  /// or call themselves.
   void checkDefines() {
     if (!violations_.empty())
       return;
@@ -384,7 +384,7 @@ private:
         }
         if (call.define.valid()) {
           const Body &define = program_.body(call.define);
-          if (define.inputs.size() != op.operands.size() || define.outputs.size() != op.results.size())
+          if (define.inputs.size() != op.operands.size() || define.outputs.size() < op.results.size())
             fail(what, "does not fit its define body " + text(define.name), op.where);
         }
         checkGrad(op, what);

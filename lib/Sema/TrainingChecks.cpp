@@ -27,6 +27,10 @@ bool differentiable(const Op &op, size_t i) {
   case OpKind::Gather:
   case OpKind::Scatter:
     return i == 0;
+  case OpKind::Call: { // `dk = none`
+    const auto &call = op.get<CallFields>();
+    return !call.grad.valid() || (i < call.gradOutputs.size() && call.gradOutputs[i] >= 0);
+  }
   default:
     return true;
   }
@@ -44,6 +48,7 @@ private:
   Bits varied(const Body &body, const Bits &trained, const Bits &inputs) const;
   Bits needed(const Body &body, const Bits &outputs) const;
   void checkCalls(const Unit &unit, const Bits &varied, const Bits &needed);
+  void checkResults(const Op &op, const ast::OpItem &item, const Bits &varied, const Bits &needed);
   void reportWeight(const Body &body, SourceRange where, NameId name);
 
   const Program &program_;
@@ -115,6 +120,7 @@ void TrainingChecker::checkCalls(const Unit &unit, const Bits &varied, const Bit
     if (found == ops_.end())
       continue;
     const ast::OpItem &item = *found->second;
+    checkResults(op, item, varied, needed);
     std::set<StringRef> defined;
     for (const ast::Stmt *stmt : item.grad.stmts)
       if (auto *assign = llvm::dyn_cast<ast::AssignStmt>(stmt))
@@ -141,6 +147,24 @@ void TrainingChecker::checkCalls(const Unit &unit, const Bits &varied, const Bit
         builder.help("add grad(d" + (item.signature.outs.empty() ? "y" : item.signature.outs[0].name.text.str()) +
                      ") { " + cotangent + " = ... }");
     }
+  }
+}
+
+/// A grad block takes the cotangents of the first results; no loss may vary with another.
+void TrainingChecker::checkResults(const Op &op, const ast::OpItem &item, const Bits &varied, const Bits &needed) {
+  if (item.gradKind != ast::OpItem::Grad::Block)
+    return;
+  for (size_t i = item.gradParams.size(); i < op.results.size(); ++i) {
+    if (!needed[op.results[i].index] || !varied[op.results[i].index])
+      continue;
+    StringRef result = item.signature.outs[i].name.text;
+    std::string all;
+    for (size_t j = 0; j <= i; ++j)
+      all += (j == 0 ? "d" : ", d") + item.signature.outs[j].name.text.str();
+    diags_
+        .report(item.grad.range,
+                diag::ResultWithoutCotangent{.op = item.name.text, .result = result.empty() ? "out" : result})
+        .help("take it, as in `grad(" + all + ")`, or use `stop(" + result.str() + ")` in the model");
   }
 }
 

@@ -1,0 +1,124 @@
+//===- GradientTest.cpp - gradients of the shipped layers and models ------------===//
+#include "Autodiff/GradientCheck.h"
+#include "StgText.h"
+#include "stg/Analysis/Cost.h"
+#include "gtest/gtest.h"
+
+namespace stg::stdlib {
+namespace {
+
+void check(const std::string &text, size_t most = 12) {
+  SCOPED_TRACE(text);
+  std::optional<Program> program = compileText("use std.{attention, ffn, norm, loss}\nuse std.optim.{sgd}\n" + text);
+  ASSERT_TRUE(program);
+  checkGradients(*program, {}, most);
+}
+
+/// A layer between two weights, so that its input and all its weights need a gradient. `use` is a call on x[B, S, D].
+void checkLayer(const std::string &use, const std::string &more = "") {
+  check(R"(
+model m(B = 2, S = 3, D = 4, F = 6) {
+  input z[B, S, D]
+  weight w0[D]
+  x = z * w0
+  )" + more +
+        R"(
+  y = f: )" +
+        use + R"(
+  loss tanh(y) * y
+}
+workload w {
+  model m
+  train { optimizer = sgd }
+}
+)");
+}
+
+TEST(Gradient, Norms) {
+  checkLayer("rmsnorm(x)");
+  checkLayer("layernorm(x)");
+}
+
+TEST(Gradient, FeedForwardLayers) {
+  for (const char *use : {"linear(x; F, bias = true)", "mlp(x; F, bias = true)", "mlp(x; F, act = relu)", "glu(x; F)",
+                          "swiglu(x; F)", "geglu(x; F)"})
+    checkLayer(use);
+}
+
+TEST(Gradient, AttentionLayers) {
+  for (const char *use : {"gqa(x; H = 2)", "gqa(x; H = 2, KV = 1)", "gqa(x; H = 2, mask = full, qk_norm = true)",
+                          "gqa(x; H = 2, mask = window(2), softcap = 1.5)",
+                          "gqa(x; H = 2, rope = identity, out_bias = true)", "mha(x; H = 2)", "mqa(x; H = 2)"})
+    checkLayer(use);
+}
+
+TEST(Gradient, AttentionBias) { checkLayer("gqa(x, bias; H, KV = 1)", "let H = 2, T = 3\n  weight bias[S, T, H]"); }
+
+TEST(Gradient, Loss) {
+  check(R"(
+model m(B = 2, S = 3, V = 5) {
+  input target[B, S]: i32
+  weight w[B, S, V]
+  loss xent(w, target)
+}
+workload w {
+  model m
+  train { optimizer = sgd }
+}
+)",
+        30);
+}
+
+/// `sizes` are arguments of the model.
+void checkModel(const std::string &module, const std::string &model, const std::string &sizes) {
+  check("use models." + module + ".{" + model + "}\nworkload w {\n  model " + model + "(" + sizes +
+            ")\n  train { optimizer = sgd }\n}\n",
+        4);
+}
+
+TEST(Gradient, Models) {
+  checkModel("llama3", "llama3_8b", "L = 2, D = 8, H = 2, KV = 1, F = 6, V = 7, B = 1, S = 4");
+  checkModel("gpt3", "gpt3_125m", "L = 2, D = 8, H = 2, Dh = 4, F = 6, V = 7, B = 1, S = 4");
+}
+
+/// Every product of the model has two in the backward, and nothing else counts as one: 6 FLOPs per parameter and token.
+TEST(Gradient, TheBackwardHasTwiceTheProductsOfTheModel) {
+  for (const char *model : {"llama3.{llama3_8b}", "gpt3.{gpt3_125m}"}) {
+    std::string name = model;
+    name = name.substr(name.find('{') + 1, name.find('}') - name.find('{') - 1);
+    std::optional<Program> program =
+        compileText("use std.optim.{sgd}\nuse models." + std::string(model) + "\nworkload w {\n  model " + name +
+                    "\n  train { optimizer = sgd }\n}\n");
+    ASSERT_TRUE(program);
+    PassStats stats;
+    DimExpr forward = costOf(*program, stats).contraction;
+    Program trained = differentiated(*program);
+    EXPECT_EQ(costOf(trained, stats).contraction.integer(), (forward * 3).integer()) << model;
+  }
+}
+
+/// Values of an encoder that every block reads, a loss in each block, dropout, a frozen layer.
+TEST(Gradient, CapturedValuesAndLossesInARepeat) {
+  check(R"(
+model m(B = 2, S = 3, D = 4) {
+  input z[B, S, D]
+  e = enc: mlp(z; F = 5)
+  x = z
+  repeat 3 as blocks {
+    h = ffn: mlp(x * e; F = 6)
+    x = x + dropout(h; p = 0.25)
+    loss square(h)
+  }
+  loss x * e
+}
+workload w {
+  model m
+  train {
+    optimizer = sgd
+  }
+}
+)");
+}
+
+} // namespace
+} // namespace stg::stdlib
