@@ -1,5 +1,6 @@
 //===- Main.cpp - what every unit test binary starts with ---------------------===//
-// GoogleTest's own options, and `--seed=N`: tests of random programs begin with that seed (as with STG_SEED=N).
+// GoogleTest's own options, and for tests of random programs `--seed=N`: begin with that seed (as with STG_SEED=N);
+// `--count=N`: try so many (STG_COUNT=N).
 //===----------------------------------------------------------------------===//
 #include <cstdlib>
 #include <cstring>
@@ -7,8 +8,11 @@
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i)
+  for (int i = 1; i < argc; ++i) {
     if (std::strncmp(argv[i], "--seed=", 7) == 0)
       setenv("STG_SEED", argv[i] + 7, /*overwrite=*/1);
+    if (std::strncmp(argv[i], "--count=", 8) == 0)
+      setenv("STG_COUNT", argv[i] + 8, /*overwrite=*/1);
+  }
   return RUN_ALL_TESTS();
 }

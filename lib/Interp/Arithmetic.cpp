@@ -115,7 +115,7 @@ bool Visibility::sees(int64_t i, int64_t j, int64_t queries, int64_t keys) const
 Tensor iota(TensorDim dim, int64_t start, ElementType element) {
   Tensor result = Tensor::filled(element, dim);
   for (int64_t i = 0; i < dim.size; ++i)
-    result.data[static_cast<size_t>(i)] = static_cast<double>(start + i);
+    result.data[static_cast<size_t>(i)] = static_cast<double>(start + dim.position(i));
   return result;
 }
 
@@ -195,6 +195,9 @@ Tensor reduce(ReduceFn fn, const Tensor &operand, llvm::ArrayRef<NameId> reduced
     start = 1;
     break;
   }
+  if (fn == ReduceFn::Min || fn == ReduceFn::Prod)
+    for (const TensorDim &dim : gone)
+      requireWhole(dim, spelling(fn));
   Tensor result = Tensor::filled(element, free, start);
   for (AlignedWalk walk(operand.dims, {&operand, &result}); !walk.done(); walk.next()) {
     double &into = result.data[walk.offset(1)];
@@ -219,15 +222,21 @@ Tensor reduce(ReduceFn fn, const Tensor &operand, llvm::ArrayRef<NameId> reduced
 
 Tensor dropout(const Tensor &operand, double probability, uint64_t key) {
   Tensor result = operand;
-  for (size_t n = 0; n < result.data.size(); ++n) {
-    bool kept = uniform(hashOf(key, n)) >= probability;
-    result.data[n] = kept ? result.data[n] / (1 - probability) : 0;
+  size_t next = 0;
+  for (AlignedWalk walk(operand.dims, {}); !walk.done(); walk.next(), ++next) {
+    uint64_t index = 0;
+    for (size_t d = 0; d < operand.dims.size(); ++d) {
+      const TensorDim &dim = operand.dims[d];
+      index = index * static_cast<uint64_t>(dim.wholeSize()) + static_cast<uint64_t>(dim.position(walk.position(d)));
+    }
+    bool kept = uniform(hashOf(key, index)) >= probability;
+    result.data[next] = kept ? result.data[next] / (1 - probability) : 0;
   }
   return result;
 }
 
 Tensor masked(Tensor operand, const Visibility &mask, NameId query, NameId key, double unseen) {
-  int64_t queries = operand.sizeOf(query), keys = operand.sizeOf(key);
+  int64_t queries = operand.dim(query).wholeSize(), keys = operand.dim(key).wholeSize();
   size_t queryDim = 0, keyDim = 0;
   for (size_t d = 0; d < operand.dims.size(); ++d) {
     if (operand.dims[d].name == query)
@@ -237,7 +246,8 @@ Tensor masked(Tensor operand, const Visibility &mask, NameId query, NameId key, 
   }
   size_t next = 0;
   for (AlignedWalk walk(operand.dims, {}); !walk.done(); walk.next(), ++next)
-    if (!mask.sees(walk.position(queryDim), walk.position(keyDim), queries, keys))
+    if (!mask.sees(operand.dims[queryDim].position(walk.position(queryDim)),
+                   operand.dims[keyDim].position(walk.position(keyDim)), queries, keys))
       operand.data[next] = unseen;
   return operand;
 }

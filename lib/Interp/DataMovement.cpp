@@ -13,10 +13,36 @@ int64_t checkedPosition(double value, int64_t size) {
   return position;
 }
 
+/// Where the held positions of `dims` stand in the row-major order of all positions.
+std::vector<int64_t> heldPlaces(llvm::ArrayRef<TensorDim> dims) {
+  std::vector<int64_t> places;
+  for (AlignedWalk walk(dims, {}); !walk.done(); walk.next()) {
+    int64_t place = 0;
+    for (size_t d = 0; d < dims.size(); ++d)
+      place = place * dims[d].wholeSize() + dims[d].position(walk.position(d));
+    places.push_back(place);
+  }
+  return places;
+}
+
+/// Throws InterpFault if a view of `from` as `to` would have to move elements.
+void checkView(llvm::ArrayRef<TensorDim> from, llvm::ArrayRef<TensorDim> to) {
+  auto whole = [](llvm::ArrayRef<TensorDim> dims) {
+    int64_t count = 1;
+    for (const TensorDim &dim : dims)
+      count *= dim.wholeSize();
+    return count;
+  };
+  if (whole(from) != whole(to))
+    throw InterpFault("a view of " + std::to_string(whole(from)) + " positions as " + std::to_string(whole(to)));
+  auto isPart = [](const TensorDim &dim) { return dim.held != nullptr; };
+  if ((llvm::any_of(from, isPart) || llvm::any_of(to, isPart)) && heldPlaces(from) != heldPlaces(to))
+    throw InterpFault("a view would give the rank other positions than it holds");
+}
+
 Tensor applyStep(const Tensor &operand, const ViewStep &step) {
   // With the `from` dims neighbours in the item's order, a row-major split or merge moves nothing.
   llvm::SmallVector<NameId, 6> order;
-  int64_t merged = 1;
   for (const TensorDim &dim : operand.dims) {
     if (dim.name == step.from.front())
       order.append(step.from.begin(), step.from.end());
@@ -24,18 +50,17 @@ Tensor applyStep(const Tensor &operand, const ViewStep &step) {
       order.push_back(dim.name);
   }
   Tensor result = permuted(operand, order);
-  TensorDims dims;
+  TensorDims dims, from;
   for (const TensorDim &dim : result.dims) {
     if (!llvm::is_contained(step.from, dim.name)) {
       dims.push_back(dim);
       continue;
     }
-    merged *= dim.size;
+    from.push_back(dim);
     if (dim.name == step.from.front())
       dims.append(step.to.begin(), step.to.end());
   }
-  if (merged != elementCount(step.to))
-    throw InterpFault("a view of " + std::to_string(merged) + " positions as " + std::to_string(elementCount(step.to)));
+  checkView(from, step.to);
   result.dims = std::move(dims);
   return result;
 }
@@ -71,6 +96,7 @@ Tensor concat(llvm::ArrayRef<Tensor> operands, NameId dim, ElementType element) 
   int64_t total = 0;
   for (const Tensor &operand : operands) {
     others = unionOf(others, without(operand.dims, dim));
+    requireWhole(operand.dim(dim), "concat");
     total += operand.sizeOf(dim);
   }
   // The order is that of the first operand with all dims.
@@ -100,6 +126,7 @@ Tensor concat(llvm::ArrayRef<Tensor> operands, NameId dim, ElementType element) 
 
 Tensor at(const Tensor &operand, NameId dim, int64_t position) {
   checkedPosition(static_cast<double>(position), operand.sizeOf(dim));
+  requireWhole(operand.dim(dim), "at");
   Tensor result = Tensor::filled(operand.element, without(operand.dims, dim));
   auto start = static_cast<size_t>(position * operand.stride(dim));
   size_t next = 0;
@@ -110,6 +137,9 @@ Tensor at(const Tensor &operand, NameId dim, int64_t position) {
 
 Tensor pad(const Tensor &operand, NameId from, TensorDim to, int64_t start) {
   int64_t length = from ? operand.sizeOf(from) : 1;
+  requireWhole(to, "pad");
+  if (from)
+    requireWhole(operand.dim(from), "pad");
   if (start < 0 || start + length > to.size)
     throw InterpFault("puts " + std::to_string(length) + " positions from " + std::to_string(start) + " on into " +
                       std::to_string(to.size));
@@ -131,6 +161,8 @@ Tensor pad(const Tensor &operand, NameId from, TensorDim to, int64_t start) {
 }
 
 Tensor broadcast(const Tensor &operand, llvm::ArrayRef<TensorDim> dims) {
+  if (unionOf(dims, operand.dims).size() != dims.size())
+    throw InterpFault("broadcast: the result lacks a dim of the operand");
   Tensor result = Tensor::filled(operand.element, dims);
   size_t next = 0;
   for (AlignedWalk walk(dims, {&operand}); !walk.done(); walk.next())
@@ -142,6 +174,8 @@ Tensor slice(const Tensor &operand, NameId from, TensorDim to, int64_t start) {
   if (start < 0 || to.size < 0 || start + to.size > operand.sizeOf(from))
     throw InterpFault("slice " + std::to_string(start) + " .. " + std::to_string(start + to.size) + " of " +
                       std::to_string(operand.sizeOf(from)) + " positions");
+  requireWhole(operand.dim(from), "slice");
+  requireWhole(to, "slice");
   TensorDims part = operand.dims;
   for (TensorDim &dim : part)
     if (dim.name == from)
@@ -161,7 +195,8 @@ Tensor gather(const Tensor &data, const Tensor &index, NameId dim) {
   if (index.has(dim))
     throw InterpFault("gather: the index has the dim that it replaces");
   unionOf(data.dims, index.dims); // shared dims must agree
-  int64_t size = data.sizeOf(dim), stride = data.stride(dim);
+  const TensorDim &indexed = data.dim(dim);
+  int64_t stride = data.stride(dim);
   TensorDims dims;
   for (const TensorDim &own : data.dims) {
     if (own.name != dim) {
@@ -175,8 +210,8 @@ Tensor gather(const Tensor &data, const Tensor &index, NameId dim) {
   Tensor result = Tensor::filled(data.element, dims);
   size_t next = 0;
   for (AlignedWalk walk(dims, {&data, &index}); !walk.done(); walk.next()) {
-    int64_t position = checkedPosition(index.data[walk.offset(1)], size);
-    result.data[next++] = data.data[walk.offset(0) + static_cast<size_t>(position * stride)];
+    std::optional<int64_t> local = indexed.find(checkedPosition(index.data[walk.offset(1)], indexed.wholeSize()));
+    result.data[next++] = local ? data.data[walk.offset(0) + static_cast<size_t>(*local * stride)] : 0;
   }
   return result;
 }
@@ -200,14 +235,16 @@ Tensor scatter(const Tensor &data, const Tensor &index, TensorDim dim, llvm::Arr
     if (own.name == dim.name)
       own.name = NameId();
   for (AlignedWalk walk(all, {&data, &index, &rows}); !walk.done(); walk.next()) {
-    int64_t position = checkedPosition(index.data[walk.offset(1)], dim.size);
-    result.data[walk.offset(2) + static_cast<size_t>(position * stride)] += data.data[walk.offset(0)];
+    if (std::optional<int64_t> local = dim.find(checkedPosition(index.data[walk.offset(1)], dim.wholeSize())))
+      result.data[walk.offset(2) + static_cast<size_t>(*local * stride)] += data.data[walk.offset(0)];
   }
   return result;
 }
 
 Tensor append(const Tensor &state, const Tensor &addition, NameId from, NameId into) {
   int64_t added = addition.sizeOf(from), total = state.sizeOf(into);
+  requireWhole(addition.dim(from), "append");
+  requireWhole(state.dim(into), "append");
   if (added > total)
     throw InterpFault("append of " + std::to_string(added) + " positions to a state of " + std::to_string(total));
   Tensor result = state;

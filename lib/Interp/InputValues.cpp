@@ -11,6 +11,10 @@
 
 namespace stg::interp {
 
+uint64_t seedOf(uint64_t seed, int64_t microBatch) {
+  return microBatch == 0 ? seed : hashOf(hashOf(seed, llvm::StringRef("micro-batch")), uint64_t(microBatch));
+}
+
 double madeUp(ElementType element, uint64_t seed, llvm::StringRef name, uint64_t globalIndex, int64_t bound) {
   double number = uniform(hashOf(hashOf(seed, name), globalIndex));
   if (isFloat(element))

@@ -14,7 +14,10 @@ void printNumber(double value, llvm::raw_ostream &os) {
 void printTensor(llvm::StringRef what, const NamedTensor &tensor, const IRContext &context, llvm::raw_ostream &os) {
   constexpr size_t kListed = 16;
   const Tensor &value = tensor.value;
-  os << what << ' ' << tensor.name << ' ' << spelling(value.element) << '[';
+  os << what << ' ' << tensor.name;
+  if (tensor.microBatch > 0)
+    os << " in micro-batch " << tensor.microBatch;
+  os << ' ' << spelling(value.element) << '[';
   for (size_t i = 0; i < value.dims.size(); ++i)
     os << (i ? ", " : "") << context.text(value.dims[i].name) << " = " << value.dims[i].size;
   os << "]:";
@@ -42,8 +45,12 @@ void printTensor(llvm::StringRef what, const NamedTensor &tensor, const IRContex
 void printResult(const InterpResult &result, const IRContext &context, llvm::raw_ostream &os) {
   for (const NamedTensor &value : result.values)
     printTensor("value", value, context, os);
+  for (const NamedTensor &gradient : result.gradients)
+    printTensor("gradient", gradient, context, os);
   for (const NamedTensor &state : result.states)
     printTensor("state", state, context, os);
+  for (const NamedTensor &weight : result.weights)
+    printTensor("weight", weight, context, os);
   for (const NamedTensor &loss : result.losses)
     printTensor("loss", loss, context, os);
   for (const NamedTensor &output : result.outputs)
@@ -63,6 +70,35 @@ void interpretAndPrint(const Program &program, uint64_t seed, Diagnostics &diags
   } catch (const InterpFault &fault) {
     diags.report(fault.where(), diag::NotRunnable{.reason = fault.what()});
   }
+}
+
+void compareRanksAndPrint(const Program &original, const Program &split, uint64_t seed, Diagnostics &diags,
+                          llvm::raw_ostream &os) {
+  if (split.level < Level::Laid) {
+    diags.report(
+        diag::PassNeedsLevel{.pass = "--compare-ranks", .needs = "level laid", .level = spelling(split.level)});
+    return;
+  }
+  InterpInputs inputs;
+  inputs.seed = seed;
+  RankComparison comparison = compareRanks(original, split, inputs);
+  if (!comparison.agrees()) {
+    diags.report(comparison.where, diag::NotRunnable{.reason = comparison.difference});
+    return;
+  }
+  auto count = [](size_t number, llvm::StringRef what) {
+    return std::to_string(number) + " " + what.str() + (number == 1 ? "" : what.ends_with("h") ? "es" : "s");
+  };
+  const InterpResult &result = comparison.onRanks;
+  os << "ok: " << count(static_cast<size_t>(split.mesh.ranks()), "rank") << ", "
+     << count(static_cast<size_t>(split.plan.microBatches), "micro-batch") << ", "
+     << count(comparison.compared, "tensor") << " alike, " << comparison.shared << " as in the original; "
+     << count(result.gradients.size(), "gradient") << ", " << count(result.weights.size(), "new weight");
+  if (!result.losses.empty()) {
+    os << ", loss ";
+    printNumber(result.loss, os);
+  }
+  os << '\n';
 }
 
 } // namespace stg::interp

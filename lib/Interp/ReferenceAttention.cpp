@@ -5,42 +5,71 @@
 
 namespace stg::interp {
 
-std::vector<Tensor> attend(const ReferenceCall &call) {
-  const Tensor &q = call.operand(0), &k = call.operand(1), &v = call.operand(2);
-  NameId s = call.dim("s"), t = call.dim("t"), c = call.dim("c"), d = call.dim("d");
-  // An op of two dims `c` for keys and values (`v[b, t, g, c]`) calls both c.
-  NameId valueDim = v.has(d) ? d : c;
-  const Tensor *bias = call.findOperand(3, {"t"}, {"c", "d"});
-  const Tensor *sink = call.findOperand(3, {}, {"s", "t", "c", "d"});
-  Visibility mask = call.mask("mask", MaskKind::Causal);
-  int64_t queries = q.sizeOf(s), keys = k.sizeOf(t), width = q.sizeOf(c), values = v.sizeOf(valueDim);
-  double scale = call.number("scale", 1 / std::sqrt(static_cast<double>(width)));
-  double softcap = call.number("softcap", 0);
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// The logits of one query against the keys, and what they come from.
+class Attention {
+public:
+  explicit Attention(const ReferenceCall &call)
+      : s(call.dim("s")), t(call.dim("t")), c(call.dim("c")), q(call.operand(0)), k(call.operand(1)),
+        v(call.operand(2)), bias(call.findOperand(3, {"t"}, {"c", "d"})), mask(call.mask("mask", MaskKind::Causal)),
+        keys(k.sizeOf(t)), width(q.sizeOf(c)), scale(call.number("scale", 1 / std::sqrt(static_cast<double>(width)))),
+        softcap(call.number("softcap", 0)) {
+    // An op of two dims `c` for keys and values (`v[b, t, g, c]`) calls both c.
+    valueDim = v.has(call.dim("d")) ? call.dim("d") : c;
+    values = v.sizeOf(valueDim);
+    requireWhole(k.dim(t), "attend");
+    requireWhole(q.dim(c), "attend");
+  }
+
+  bool sees(const Index &at, int64_t key) const {
+    const TensorDim &rows = q.dim(s);
+    return mask.sees(rows.position(*at.find(s)), key, rows.wholeSize(), keys);
+  }
+  /// Of the query and key that `at` names.
+  double product(Index at) const {
+    double sum = 0;
+    for (int64_t i = 0; i < width; ++i) {
+      at[c] = i;
+      sum += q.at(at) * k.at(at);
+    }
+    return sum * scale;
+  }
+  double logit(const Index &at) const {
+    double value = product(at);
+    if (softcap > 0)
+      value = softcap * std::tanh(value / softcap);
+    return bias ? value + bias->at(at) : value;
+  }
+
+  NameId s, t, c, valueDim;
+  const Tensor &q, &k, &v;
+  const Tensor *bias;
+  Visibility mask;
+  int64_t keys, width, values = 0;
+  double scale, softcap;
+};
+
+} // namespace
+
+std::vector<Tensor> attend(const ReferenceCall &call) {
+  Attention attention(call);
+  const Tensor *sink = call.findOperand(3, {}, {"s", "t", "c", "d"});
   Tensor o = call.emptyResult(0);
-  TensorDims rows = without(o.dims, valueDim);
+  TensorDims rows = without(o.dims, attention.valueDim);
   Tensor lse = Tensor::filled(ElementType::F32, rows);
   for (AlignedWalk walk(rows, {}); !walk.done(); walk.next()) {
     Index at = walk.index();
-    std::vector<double> logits(static_cast<size_t>(keys), -kInfinity);
+    std::vector<double> logits(static_cast<size_t>(attention.keys), -kInfinity);
     double largest = sink ? sink->at(at) : -kInfinity;
-    for (int64_t j = 0; j < keys; ++j) {
-      if (!mask.sees(*at.find(s), j, queries, keys))
+    for (int64_t j = 0; j < attention.keys; ++j) {
+      if (!attention.sees(at, j))
         continue;
-      at[t] = j;
-      double logit = 0;
-      for (int64_t i = 0; i < width; ++i) {
-        at[c] = i;
-        logit += q.at(at) * k.at(at);
-      }
-      logit *= scale;
-      if (softcap > 0)
-        logit = softcap * std::tanh(logit / softcap);
-      if (bias)
-        logit += bias->at(at);
-      logits[static_cast<size_t>(j)] = logit;
-      largest = std::max(largest, logit);
+      at[attention.t] = j;
+      logits[static_cast<size_t>(j)] = attention.logit(at);
+      largest = std::max(largest, logits[static_cast<size_t>(j)]);
     }
     if (largest == -kInfinity) { // a query that sees nothing
       lse.at(at) = -kInfinity;
@@ -50,18 +79,64 @@ std::vector<Tensor> attend(const ReferenceCall &call) {
     for (double logit : logits)
       denominator += std::exp(logit - largest);
     lse.at(at) = largest + std::log(denominator);
-    for (int64_t i = 0; i < values; ++i) {
+    for (int64_t i = 0; i < attention.values; ++i) {
       double sum = 0;
-      for (int64_t j = 0; j < keys; ++j) {
-        at[t] = j;
-        at[valueDim] = i;
-        sum += std::exp(logits[static_cast<size_t>(j)] - largest) * v.at(at);
+      for (int64_t j = 0; j < attention.keys; ++j) {
+        at[attention.t] = j;
+        at[attention.valueDim] = i;
+        sum += std::exp(logits[static_cast<size_t>(j)] - largest) * attention.v.at(at);
       }
-      at[valueDim] = i;
+      at[attention.valueDim] = i;
       o.at(at) = sum / denominator;
     }
   }
   return {std::move(o), std::move(lse)};
+}
+
+std::vector<Tensor> attendGradient(const ReferenceCall &call) {
+  Attention attention(call);
+  size_t next = attention.bias ? 4 : 3;
+  const Tensor &o = call.operand(next), &lse = call.operand(next + 1), &dOut = call.operand(next + 2);
+  NameId valueDim = attention.valueDim;
+  requireWhole(attention.v.dim(valueDim), "attend_bwd");
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < call.resultCount(); ++i)
+    results.push_back(call.emptyResult(i));
+  if (results.size() < 3)
+    throw InterpFault("attend_bwd gives dq, dk and dv");
+  Tensor &dq = results[0], &dk = results[1], &dv = results[2];
+  for (AlignedWalk walk(without(o.dims, valueDim), {}); !walk.done(); walk.next()) {
+    Index at = walk.index();
+    double along = 0; // what all probabilities lose together, as their sum is 1
+    for (int64_t i = 0; i < attention.values; ++i) {
+      at[valueDim] = i;
+      along += dOut.at(at) * o.at(at);
+    }
+    for (int64_t j = 0; j < attention.keys; ++j) {
+      if (!attention.sees(at, j))
+        continue;
+      at[attention.t] = j;
+      double probability = std::exp(attention.logit(at) - lse.at(at)), change = 0;
+      for (int64_t i = 0; i < attention.values; ++i) {
+        at[valueDim] = i;
+        change += dOut.at(at) * attention.v.at(at);
+        dv.at(at) += probability * dOut.at(at);
+      }
+      double slope = probability * (change - along);
+      if (attention.bias && results.size() > 3)
+        results[3].at(at) += slope;
+      if (attention.softcap > 0) {
+        double bent = std::tanh(attention.product(at) / attention.softcap);
+        slope *= 1 - bent * bent;
+      }
+      for (int64_t i = 0; i < attention.width; ++i) {
+        at[attention.c] = i;
+        dq.at(at) += slope * attention.scale * attention.k.at(at);
+        dk.at(at) += slope * attention.scale * attention.q.at(at);
+      }
+    }
+  }
+  return results;
 }
 
 std::vector<Tensor> rotary(const ReferenceCall &call) {
@@ -71,6 +146,7 @@ std::vector<Tensor> rotary(const ReferenceCall &call) {
   int64_t width = x.sizeOf(c), half = width / 2;
   double base = call.number("base", 10000), start = call.number("start", 0);
   double direction = call.flag("inverse", false) ? -1 : 1;
+  requireWhole(x.dim(c), "rotary");
   if (width % 2 != 0)
     throw InterpFault("rotary needs an even number of channels");
   Tensor y = x;
@@ -82,7 +158,7 @@ std::vector<Tensor> rotary(const ReferenceCall &call) {
     Index second = first;
     for (int64_t i = 0; i < half; ++i) {
       double frequency = std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(width));
-      double angle = direction * (start + static_cast<double>(*position)) * frequency;
+      double angle = direction * (start + static_cast<double>(x.dim(s).position(*position))) * frequency;
       first[c] = i;
       second[c] = i + half;
       double a = x.at(first), b = x.at(second);

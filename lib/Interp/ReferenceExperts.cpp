@@ -23,6 +23,7 @@ std::vector<Tensor> topk(const ReferenceCall &call) {
   const Tensor &score = call.operand(0);
   NameId e = call.dim("e"), k = call.dim("k");
   int64_t experts = score.sizeOf(e), wanted = call.size("k");
+  requireWhole(score.dim(e), "topk");
   auto groups = static_cast<int64_t>(call.number("groups", 1));
   auto topGroups = static_cast<int64_t>(call.number("top_groups", static_cast<double>(groups)));
   if (groups < 1 || experts % groups != 0)
@@ -96,7 +97,8 @@ std::vector<Tensor> dispatch(const ReferenceCall &call) {
   const Tensor *p = probabilities(call);
   NameId d = call.dim("d");
   Tensor xe = call.emptyResult(0);
-  forEachSlot(call, call.operand(1), call.size("e"), call.size("c"), [&](Index at) {
+  requireWhole(xe.dim(call.dim("e")), "dispatch");
+  forEachSlot(call, call.operand(1), xe.sizeOf(call.dim("e")), xe.sizeOf(call.dim("c")), [&](Index at) {
     for (int64_t i = 0; i < x.sizeOf(d); ++i) {
       at[d] = i;
       xe.at(at) = x.at(at) * (p ? p->at(at) : 1);
@@ -110,6 +112,7 @@ std::vector<Tensor> combine(const ReferenceCall &call) {
   const Tensor *p = probabilities(call);
   NameId d = call.dim("d");
   Tensor y = call.emptyResult(0);
+  requireWhole(ye.dim(call.dim("e")), "combine");
   forEachSlot(call, call.operand(1), ye.sizeOf(call.dim("e")), ye.sizeOf(call.dim("c")), [&](Index at) {
     for (int64_t i = 0; i < ye.sizeOf(d); ++i) {
       at[d] = i;
@@ -123,6 +126,8 @@ std::vector<Tensor> newtonSchulz(const ReferenceCall &call) {
   constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
   NameId i = call.dim("i"), j = call.dim("j"), other = call.dim("newton_schulz.i");
   Tensor x = permuted(call.operand(0), {i, j});
+  requireWhole(x.dim(i), "newton_schulz");
+  requireWhole(x.dim(j), "newton_schulz");
   double square = 0;
   for (double value : x.data)
     square += value * value;

@@ -9,6 +9,8 @@ std::vector<Tensor> conv1d(const ReferenceCall &call) {
   const Tensor *bias = call.findOperand(2, {"i"}, {"s", "k"});
   NameId s = call.dim("s"), k = call.dim("k");
   int64_t taps = w.sizeOf(k);
+  requireWhole(x.dim(s), "conv1d");
+  requireWhole(w.dim(k), "conv1d");
   Tensor y = Tensor::filled(x.element, x.dims);
   for (AlignedWalk walk(x.dims, {}); !walk.done(); walk.next()) {
     Index at = walk.index(), from = at;
@@ -34,6 +36,8 @@ std::vector<Tensor> scan(const ReferenceCall &call) {
   bool hasSkip = call.operandCount() > 5;
   NameId s = call.dim("s"), n = call.dim("n");
   int64_t steps = x.sizeOf(s), states = bt.sizeOf(n);
+  requireWhole(x.dim(s), "a scan");
+  requireWhole(bt.dim(n), "a scan");
   Tensor y = Tensor::filled(x.element, x.dims);
   for (AlignedWalk walk(without(x.dims, s), {}); !walk.done(); walk.next()) {
     Index at = walk.index();

@@ -18,8 +18,9 @@ Visibility visibilityOf(const MaskValue &mask) {
   return visibility;
 }
 
-ReferenceCall::ReferenceCall(const CallFields &call, IRContext &context, std::vector<Tensor> operands)
-    : call_(call), context_(context), operands_(std::move(operands)) {}
+ReferenceCall::ReferenceCall(const CallFields &call, IRContext &context, const FactorNames &factors,
+                             std::vector<Tensor> operands)
+    : call_(call), context_(context), factors_(factors), operands_(std::move(operands)) {}
 
 int64_t ReferenceCall::size(llvm::StringRef factor) const {
   for (const Factor &own : call_.factors)
@@ -46,9 +47,8 @@ const Tensor *ReferenceCall::findOperand(size_t start, llvm::ArrayRef<llvm::Stri
 
 Tensor ReferenceCall::emptyResult(size_t position, double value) const {
   TensorDims dims;
-  FactorNames names(call_, context_);
   for (uint32_t factor : call_.resultFactors[position])
-    dims.push_back({names[factor], sizeOf(call_.factors[factor].dim.size)});
+    dims.push_back(factors_[factor]);
   return Tensor::filled(call_.resultElements[position], dims, value);
 }
 
@@ -92,12 +92,17 @@ Visibility ReferenceCall::mask(llvm::StringRef name, MaskKind fallback) const {
   throw InterpFault("`" + name.str() + "` is no mask");
 }
 
-FactorNames::FactorNames(const CallFields &call, IRContext &context) : call_(call) {
-  for (const Factor &factor : call.factors) {
-    NameId name = factor.name;
-    for (int copy = 2; llvm::is_contained(names_, name); ++copy)
-      name = context.name(context.text(factor.name).str() + "'" + std::to_string(copy));
-    names_.push_back(name);
+FactorNames::FactorNames(const CallFields &call, IRContext &context, std::vector<TensorDim> dims)
+    : call_(call), factors_(std::move(dims)) {
+  for (size_t i = 0; i < factors_.size(); ++i) {
+    NameId name = call.factors[i].name;
+    auto taken = [&](NameId other) {
+      return llvm::any_of(llvm::ArrayRef(factors_).take_front(i),
+                          [&](const TensorDim &earlier) { return earlier.name == other; });
+    };
+    for (int copy = 2; taken(name); ++copy)
+      name = context.name(context.text(call.factors[i].name).str() + "'" + std::to_string(copy));
+    factors_[i].name = name;
   }
 }
 
@@ -105,16 +110,15 @@ Tensor FactorNames::toFactors(size_t position, const Tensor &operand) const {
   llvm::SmallVector<NameId, 6> order, names;
   Tensor result = operand;
   for (uint32_t index : call_.operandFactors[position]) {
-    const Dim &dim = call_.factors[index].dim;
-    int64_t size = sizeOf(dim.size);
-    if (!operand.has(dim.name) && size == 1)
-      result.dims.push_back({dim.name, 1});
-    if (result.sizeOf(dim.name) != size)
+    NameId dim = call_.factors[index].dim.name;
+    if (!operand.has(dim) && factors_[index].size == 1)
+      result.dims.push_back({dim, 1});
+    if (!result.dim(dim).sameExtent(factors_[index]))
       throw InterpFault("operand " + std::to_string(position) + " of the call has " +
-                        std::to_string(result.sizeOf(dim.name)) + " positions where a factor has " +
-                        std::to_string(size));
-    order.push_back(dim.name);
-    names.push_back(names_[index]);
+                        std::to_string(result.sizeOf(dim)) + " positions where a factor has " +
+                        std::to_string(factors_[index].size));
+    order.push_back(dim);
+    names.push_back(factors_[index].name);
   }
   return renamed(permuted(result, order), names);
 }
@@ -122,10 +126,9 @@ Tensor FactorNames::toFactors(size_t position, const Tensor &operand) const {
 Tensor FactorNames::fromFactors(size_t position, const Tensor &result) const {
   llvm::SmallVector<NameId, 6> order, names;
   for (uint32_t index : call_.resultFactors[position]) {
-    const Dim &dim = call_.factors[index].dim;
-    order.push_back(names_[index]);
-    names.push_back(dim.name);
-    if (result.sizeOf(names_[index]) != sizeOf(dim.size))
+    order.push_back(factors_[index].name);
+    names.push_back(call_.factors[index].dim.name);
+    if (!result.dim(factors_[index].name).sameExtent(factors_[index]))
       throw InterpFault("result " + std::to_string(position) + " of the call has the wrong size");
   }
   Tensor outside = renamed(permuted(result, order), names);
@@ -136,6 +139,7 @@ Tensor FactorNames::fromFactors(size_t position, const Tensor &result) const {
 llvm::ArrayRef<Reference> references() {
   static const std::vector<Reference> kReferences = {
       {"attend", attend, {}},
+      {"attend_bwd", attendGradient, {}},
       {"rotary", rotary, {}},
       {"lookup", lookup, {{0, "v"}}},
       {"pick", pick, {{1, "v"}}},

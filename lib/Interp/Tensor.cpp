@@ -1,6 +1,7 @@
 //===- Tensor.cpp ---------------------------------------------------------===//
 #include "stg/Interp/Tensor.h"
 #include "RunSize.h"
+#include "llvm/ADT/STLExtras.h"
 #include <cmath>
 #include <limits>
 
@@ -18,6 +19,21 @@ const int64_t *Index::find(NameId name) const {
     if (known == name)
       return &position;
   return nullptr;
+}
+
+std::optional<int64_t> TensorDim::find(int64_t position) const {
+  if (!held)
+    return position >= 0 && position < size ? std::optional(position) : std::nullopt;
+  auto found = llvm::lower_bound(held->positions, position);
+  if (found == held->positions.end() || *found != position)
+    return std::nullopt;
+  return found - held->positions.begin();
+}
+
+bool TensorDim::sameExtent(const TensorDim &other) const {
+  if (size != other.size || !held != !other.held)
+    return false;
+  return held == other.held || *held == *other.held;
 }
 
 int64_t elementCount(llvm::ArrayRef<TensorDim> dims) {
@@ -38,6 +54,8 @@ TensorDims unionOf(llvm::ArrayRef<TensorDim> first, llvm::ArrayRef<TensorDim> se
       if (have.size != dim.size)
         throw InterpFault("a dim has size " + std::to_string(have.size) + " in one operand and " +
                           std::to_string(dim.size) + " in another");
+      if (!have.sameExtent(dim))
+        throw InterpFault("two operands hold different positions of a dim");
     }
     if (!known)
       all.push_back(dim);
@@ -51,6 +69,12 @@ TensorDims without(llvm::ArrayRef<TensorDim> dims, NameId name) {
     if (dim.name != name)
       rest.push_back(dim);
   return rest;
+}
+
+void requireWhole(const TensorDim &dim, llvm::StringRef what) {
+  if (dim.held)
+    throw InterpFault(what.str() + " needs all " + std::to_string(dim.held->wholeSize) +
+                      " positions of a dim, of which the rank holds " + std::to_string(dim.size));
 }
 
 Tensor Tensor::filled(ElementType element, llvm::ArrayRef<TensorDim> dims, double value) {
@@ -72,11 +96,11 @@ const TensorDim *Tensor::find(NameId name) const {
   return nullptr;
 }
 
-int64_t Tensor::sizeOf(NameId name) const {
+const TensorDim &Tensor::dim(NameId name) const {
   const TensorDim *dim = find(name);
   if (!dim)
     throw InterpFault("an operand lacks a dim that the op needs");
-  return dim->size;
+  return *dim;
 }
 
 int64_t Tensor::stride(NameId name) const {
@@ -135,7 +159,7 @@ Index AlignedWalk::index() const {
 Tensor permuted(const Tensor &tensor, llvm::ArrayRef<NameId> order) {
   TensorDims dims;
   for (NameId name : order)
-    dims.push_back({name, tensor.sizeOf(name)});
+    dims.push_back(tensor.dim(name));
   if (dims.size() != tensor.dims.size())
     throw InterpFault("a storage order must list every dim once");
   Tensor result = Tensor::filled(tensor.element, dims);
@@ -160,7 +184,7 @@ double largestDifference(const Tensor &a, const Tensor &b) {
     return kInfinity;
   for (const TensorDim &dim : a.dims) {
     const TensorDim *other = b.find(dim.name);
-    if (!other || other->size != dim.size)
+    if (!other || !other->sameExtent(dim))
       return kInfinity;
   }
   double largest = 0;

@@ -16,6 +16,9 @@ constexpr const char *kOverview =
     "  stg-opt block.stgir --passes=infer-shapes --kernels\n"
     "                                                   what runs as one kernel, with FLOPs and bytes\n"
     "  stg-opt block.stgir --interpret=7                run it on small tensors and print the values\n"
+    "  stg-opt block.stgir --passes=assign-layouts,insert-collectives --compare-ranks=7\n"
+    "                                                   run it on one device before and after the passes and on\n"
+    "                                                   simulated ranks, and compare all values\n"
     "  stg-opt --list-passes                            the passes, what they need and give\n\n"
     "The input is `-` for standard input. docs/ir.md describes the text.\n"
     "Exit status: 0 done; 1 the input is wrong; 2 wrong command line; 3 the system failed; 70 a fault of stg-opt.\n";
@@ -31,6 +34,10 @@ cl::opt<std::string>
     interpret("interpret", cl::ValueOptional, cl::value_desc("seed"),
               cl::desc("run the program on small tensors made up from the seed (0) and print its values"),
               cl::cat(category));
+cl::opt<std::string> compareRanks(
+    "compare-ranks", cl::ValueOptional, cl::value_desc("seed"),
+    cl::desc("run the program on simulated ranks, on inputs made up from the seed (0), and compare with one device"),
+    cl::cat(category));
 cl::opt<bool> opVisits("print-op-visits", cl::desc("print to standard error how many ops each pass looked at"),
                        cl::cat(category));
 cl::opt<bool> times("print-times", cl::desc("print to standard error how long each pass took"), cl::cat(category));
@@ -75,14 +82,18 @@ std::optional<OptOptions> parseOptOptions(int argc, char **argv) {
   if (input.empty())
     return usageError("no input; `stg-opt --help` shows how to use it");
   bool interprets = interpret.getNumOccurrences() > 0;
-  if (kernels + verifyOnly + interprets > 1)
-    return usageError("--kernels, --verify-only and --interpret each say what to do with the program: give one");
+  bool compares = compareRanks.getNumOccurrences() > 0;
+  if (kernels + verifyOnly + interprets + compares > 1)
+    return usageError("--kernels, --verify-only, --interpret and --compare-ranks each say what to do with the program: "
+                      "give one");
   options.command = kernels      ? OptCommand::Kernels
                     : verifyOnly ? OptCommand::VerifyOnly
                     : interprets ? OptCommand::Interpret
+                    : compares   ? OptCommand::CompareRanks
                                  : OptCommand::Run;
-  if (!interpret.empty() && llvm::StringRef(interpret).getAsInteger(10, options.seed))
-    return usageError("the seed `" + interpret + "` is no whole number");
+  for (const std::string &seed : {interpret.getValue(), compareRanks.getValue()})
+    if (!seed.empty() && llvm::StringRef(seed).getAsInteger(10, options.seed))
+      return usageError("the seed `" + seed + "` is no whole number");
   std::optional<std::vector<PassId>> list = parsePasses();
   if (!list)
     return std::nullopt;

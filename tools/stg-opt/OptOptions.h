@@ -5,13 +5,13 @@
 
 namespace stg {
 
-enum class OptCommand { Run, VerifyOnly, ListPasses, Kernels, Interpret };
+enum class OptCommand { Run, VerifyOnly, ListPasses, Kernels, Interpret, CompareRanks };
 
 struct OptOptions {
   OptCommand command = OptCommand::Run;
   std::string input;
   std::vector<PassId> passes;
-  uint64_t seed = 0; ///< Interpret: of the inputs
+  uint64_t seed = 0; ///< Interpret, CompareRanks: of the inputs
   bool printOpVisits = false;
   bool printTimes = false;
 };

@@ -94,6 +94,9 @@ ExitStatus runOpt(const OptOptions &options, SourceManager &sources, llvm::raw_o
   std::optional<Program> program = file ? readProgram(*file, diags) : std::nullopt;
   if (!program || reportViolations(*program, diags))
     return diags.exitStatus();
+  std::optional<Program> original;
+  if (options.command == OptCommand::CompareRanks)
+    original = *program;
   std::vector<PassRun> runs;
   Outcome outcome = runPasses(*program, options.passes, diags, &runs);
   printRuns(options, runs);
@@ -108,6 +111,9 @@ ExitStatus runOpt(const OptOptions &options, SourceManager &sources, llvm::raw_o
     printKernels(*program, out);
   } else if (options.command == OptCommand::Interpret) {
     interp::interpretAndPrint(*program, options.seed, diags, out);
+    return diags.exitStatus();
+  } else if (options.command == OptCommand::CompareRanks) {
+    interp::compareRanksAndPrint(*original, *program, options.seed, diags, out);
     return diags.exitStatus();
   } else if (options.command == OptCommand::Run) {
     print(*program, out);

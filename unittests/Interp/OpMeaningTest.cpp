@@ -235,6 +235,98 @@ void checkUpdate() {
   expectTensor(tiny, *result.state("all.m"), {{"D", 2}}, {11, 22});
 }
 
+void checkPad() {
+  TinyProgram tiny;
+  ValueId x = tiny.input("x", tiny.tensor({{"S", 2}, {"D", 2}}, {1, 2, 3, 4}));
+  ValueId y = tiny.op(OpKind::Pad, {x}, PadFields{tiny.name("S"), tiny.dim({"T", 4}), tiny.size(1)});
+  expectTensor(tiny, tiny.valueOf(y), {{"T", 4}, {"D", 2}}, {0, 0, 1, 2, 3, 4, 0, 0});
+}
+
+void checkBroadcast() {
+  TinyProgram tiny;
+  ValueId x = tiny.input("x", tiny.tensor({{"D", 2}}, {1, 2}));
+  ValueId y = tiny.op(OpKind::Broadcast, {x}, BroadcastFields{{tiny.dim({"D", 2}), tiny.dim({"B", 2})}});
+  expectTensor(tiny, tiny.valueOf(y), {{"D", 2}, {"B", 2}}, {1, 1, 2, 2});
+}
+
+/// Two micro-batches whose gradient is 1 and 2; the step adds their sum and the count of tallies to the weight.
+void checkStepOps() {
+  TinyProgram tiny;
+  tiny.program.plan.microBatches = 2;
+  tiny.program.scalars = {tiny.name("count")};
+  ValueId w = tiny.weight("w", tiny.type({{"D", 2}}));
+  tiny.inputs.given["all.w"] = tiny.tensor({{"D", 2}}, {10, 20});
+  ValueId x = tiny.input("x", tiny.type({{"D", 2}}));
+  for (double gradient : {1.0, 2.0})
+    tiny.inputs.givenTo.emplace_back()["x"] = tiny.tensor({{"D", 2}}, {gradient, 3 * gradient});
+  auto effect = [&](OpKind kind, ValueId operand, Part part) {
+    tiny.op(kind, {operand}, SlotFields{0}, "", 0);
+    tiny.body().ops.back().part = part;
+  };
+  auto step = [&](ValueId value) {
+    tiny.body().ops.back().part = Part::Step;
+    return value;
+  };
+  effect(OpKind::Accumulate, x, Part::WeightGrad);
+  effect(OpKind::Tally, tiny.constant(1), Part::Forward);
+  ValueId gradient = step(tiny.op(OpKind::Gradient, {}, SlotFields{0}));
+  ValueId count = step(tiny.op(OpKind::Total, {}, SlotFields{0}));
+  effect(OpKind::Assign, step(tiny.map(MapFn::Add, {w, gradient, count})), Part::Step);
+  InterpResult result = tiny.run();
+  ASSERT_TRUE(result.gradient("all.w") && result.weight("all.w"));
+  expectTensor(tiny, *result.gradient("all.w"), {{"D", 2}}, {3, 9});
+  expectTensor(tiny, *result.weight("all.w"), {{"D", 2}}, {10 + 3 + 2, 20 + 9 + 2});
+}
+
+/// All layout ops on two ranks: what they hold together is what they had.
+void checkLayoutOps() {
+  TinyProgram tiny;
+  tiny.program.level = Level::Laid;
+  tiny.program.mesh.axes = {{"a", 2}};
+  TensorType matrix = tiny.type({{"S", 2}, {"T", 2}}), row = tiny.type({{"T", 2}});
+  auto split = [&](const char *dim) {
+    Layout layout(1);
+    layout.places[0] = Place::split(tiny.name(dim));
+    return layout;
+  };
+  Layout whole(1), partial(1);
+  partial.places[0] = Place::partial();
+  auto laid = [&](ValueId value, const TensorType &type, const Layout &layout) {
+    tiny.body().values[value.index].type = type;
+    tiny.body().values[value.index].layout = layout;
+    return value;
+  };
+  auto move = [&](OpKind kind, ValueId from, const char *cut, const char *made, const char *name,
+                  const TensorType &type, const Layout &layout) {
+    CollectiveFields fields;
+    fields.atoms = {0};
+    if (*cut)
+      fields.from = tiny.name(cut);
+    if (*made)
+      fields.to = tiny.name(made);
+    laid(tiny.op(kind, {from}, fields, name), type, layout);
+  };
+  ValueId x = laid(tiny.input("x", tiny.tensor({{"S", 2}, {"T", 2}}, {1, 2, 3, 4})), matrix, split("S"));
+  tiny.body().inputs[0].layout = split("S");
+  ValueId sum = laid(tiny.reduce(ReduceFn::Sum, x, {"S"}), row, partial);
+  move(OpKind::AllGather, x, "S", "", "gathered", matrix, whole);
+  move(OpKind::AllToAll, x, "S", "T", "exchanged", matrix, split("T"));
+  move(OpKind::ReduceScatter, sum, "", "T", "scattered", row, split("T"));
+  move(OpKind::AllReduce, sum, "", "", "reduced", row, whole);
+  ValueId reduced(static_cast<uint32_t>(tiny.body().values.size() - 1));
+  move(OpKind::Shard, reduced, "", "T", "sharded", row, split("T"));
+  move(OpKind::Demote, reduced, "", "", "demoted", row, partial);
+  laid(tiny.op(OpKind::Convert, {x}, ConvertFields{split("T"), {}}, "converted"), matrix, split("T"));
+  tiny.body().name = tiny.name("all");
+  InputId input = tiny.programInput("x", matrix);
+  tiny.unit(BodyId(0), "all", -1, {InputBinding(input)});
+  InterpResult result = interpret(tiny.program, tiny.inputs, KeepValues::All, Machine::Ranks);
+  for (const char *name : {"all.gathered", "all.exchanged", "all.converted"})
+    expectTensor(tiny, *result.unitValue(name), {{"S", 2}, {"T", 2}}, {1, 2, 3, 4});
+  for (const char *name : {"all.scattered", "all.reduced", "all.sharded", "all.demoted"})
+    expectTensor(tiny, *result.unitValue(name), {{"T", 2}}, {4, 6});
+}
+
 void checkCall() {
   // scaled(x[a, b], w[b]) -> y[b, a] on dims P, Q. Its define block, y = x * w, has the caller's dims.
   TinyProgram tiny;
@@ -258,13 +350,40 @@ void checkCall() {
 }
 
 const std::map<OpKind, void (*)()> kChecks = {
-    {OpKind::Input, checkInput},       {OpKind::Weight, checkWeight},   {OpKind::State, checkState},
-    {OpKind::Constant, checkConstant}, {OpKind::Iota, checkIota},       {OpKind::Contract, checkContract},
-    {OpKind::Map, checkMap},           {OpKind::Reduce, checkReduce},   {OpKind::Stop, checkStop},
-    {OpKind::Dropout, checkDropout},   {OpKind::Masked, checkMasked},   {OpKind::View, checkView},
-    {OpKind::Concat, checkConcat},     {OpKind::At, checkAt},           {OpKind::Slice, checkSlice},
-    {OpKind::Gather, checkGather},     {OpKind::Scatter, checkScatter}, {OpKind::Append, checkAppend},
-    {OpKind::Update, checkUpdate},     {OpKind::Call, checkCall},
+    {OpKind::Input, checkInput},
+    {OpKind::Weight, checkWeight},
+    {OpKind::State, checkState},
+    {OpKind::Constant, checkConstant},
+    {OpKind::Iota, checkIota},
+    {OpKind::Contract, checkContract},
+    {OpKind::Map, checkMap},
+    {OpKind::Reduce, checkReduce},
+    {OpKind::Stop, checkStop},
+    {OpKind::Dropout, checkDropout},
+    {OpKind::Masked, checkMasked},
+    {OpKind::View, checkView},
+    {OpKind::Concat, checkConcat},
+    {OpKind::At, checkAt},
+    {OpKind::Slice, checkSlice},
+    {OpKind::Gather, checkGather},
+    {OpKind::Scatter, checkScatter},
+    {OpKind::Append, checkAppend},
+    {OpKind::Update, checkUpdate},
+    {OpKind::Call, checkCall},
+    {OpKind::Pad, checkPad},
+    {OpKind::Broadcast, checkBroadcast},
+    {OpKind::Accumulate, checkStepOps},
+    {OpKind::Gradient, checkStepOps},
+    {OpKind::Assign, checkStepOps},
+    {OpKind::Tally, checkStepOps},
+    {OpKind::Total, checkStepOps},
+    {OpKind::Convert, checkLayoutOps},
+    {OpKind::Shard, checkLayoutOps},
+    {OpKind::Demote, checkLayoutOps},
+    {OpKind::ReduceScatter, checkLayoutOps},
+    {OpKind::AllReduce, checkLayoutOps},
+    {OpKind::AllToAll, checkLayoutOps},
+    {OpKind::AllGather, checkLayoutOps},
 };
 
 class EveryOpKind : public testing::TestWithParam<OpKind> {};
@@ -307,6 +426,13 @@ const std::map<MapFn, std::vector<FnCase>> kFunctions = {
     {MapFn::Relu, {{{-2}, 0}, {{2}, 2}}},
     {MapFn::Silu, {{{1}, 0.7310585786300049}, {{-1}, -0.2689414213699951}}},
     {MapFn::Gelu, {{{1}, 0.8413447460685429}, {{-1}, -0.15865525393145707}, {{0}, 0}}},
+    // sigmoid'(0) = 1/4; the others at 1, by hand from sigmoid(1), Phi(1) and the normal density at 1.
+    {MapFn::SigmoidGrad, {{{2, 0.5}, 0.5}}},
+    {MapFn::TanhGrad, {{{2, 0.5}, 1.5}}},
+    {MapFn::SiluGrad, {{{2, 0}, 1}, {{1, 1}, 0.9276705118714867}}},
+    {MapFn::GeluGrad, {{{2, 0}, 1}, {{1, 1}, 1.0833154705876864}}},
+    {MapFn::WherePositive, {{{3, 1}, 3}, {{3, 0}, 0}, {{3, -1}, 0}}},
+    {MapFn::WhereEqual, {{{3, 1, 1}, 3}, {{3, 1, 2}, 0}}},
     {MapFn::Cast, {{{1.75}, 1.75}}},
 };
 

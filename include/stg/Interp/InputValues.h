@@ -14,9 +14,14 @@ namespace stg::interp {
 struct InterpInputs {
   uint64_t seed = 0;
   /// By name: program inputs and program weights and states by their own name (`ids`, `wte`), owned ones by unit path
-  /// and slot (`blocks[1].attn.wq`). What is not here is made up; states are zero.
+  /// and slot (`blocks[1].attn.wq`). What is not here is made up; states are zero, but for master copies
+  /// of weights (`<weight>.master`).
   std::map<std::string, Tensor> given;
+  /// Program inputs of one micro-batch, where they are not as in `given`.
+  std::vector<std::map<std::string, Tensor>> givenTo;
 };
+/// The seed of a micro-batch's inputs and dropouts: that of the run for the first one.
+uint64_t seedOf(uint64_t seed, int64_t microBatch);
 
 /// Uniform in [-1, 1) for floats; whole numbers of [0, bound) for integers, bound > 0; 0 or 1 for bool.
 double madeUp(ElementType element, uint64_t seed, llvm::StringRef name, uint64_t globalIndex, int64_t bound);

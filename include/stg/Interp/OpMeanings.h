@@ -1,6 +1,8 @@
 //===- OpMeanings.h - what each op computes, on numbers --------------------===//
 // One pure function per meaning of Ops.def. Operands align by dim name; a result's dims stand in the order that
-// Program.h states for the kind. All throw InterpFault on operands that do not fit.
+// Program.h states for the kind. On a part of a tensor they compute the part of the result: a sum or maximum over held
+// positions only, 0 for a gather from a position that another rank holds. All throw InterpFault on operands that do not
+// fit, and where a part does not suffice.
 //===----------------------------------------------------------------------===//
 #ifndef STG_INTERP_OPMEANINGS_H
 #define STG_INTERP_OPMEANINGS_H
@@ -29,13 +31,13 @@ Tensor iota(TensorDim dim, int64_t start, ElementType element);
 Tensor contract(llvm::ArrayRef<Tensor> operands, llvm::ArrayRef<NameId> reduced, ElementType element);
 Tensor map(MapFn fn, llvm::ArrayRef<Tensor> operands, ElementType element);
 Tensor reduce(ReduceFn fn, const Tensor &operand, llvm::ArrayRef<NameId> reduced, ElementType element);
-/// Keeps the element at flat index n (row-major, global) iff uniform(hashOf(key, n)) >= probability.
+/// Keeps the element at flat index n (row-major in the whole tensor) iff uniform(hashOf(key, n)) >= probability.
 Tensor dropout(const Tensor &operand, double probability, uint64_t key);
 /// What is not seen becomes `unseen`.
 Tensor masked(Tensor operand, const Visibility &mask, NameId query, NameId key,
               double unseen = -std::numeric_limits<double>::infinity());
 
-/// One item of a view; `to` has sizes.
+/// One item of a view; `to` has sizes and positions.
 struct ViewStep {
   llvm::SmallVector<NameId, 2> from;
   TensorDims to;

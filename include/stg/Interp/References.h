@@ -17,14 +17,33 @@ namespace stg::interp {
 int64_t sizeOf(DimExpr size);
 Visibility visibilityOf(const MaskValue &mask);
 
+/// Translates between the caller's dims and factor names. A factor of a composite (`h` of an `H` that is KV, R) is
+/// several IR factors of one name: the first keeps it, the others get names of their own.
+class FactorNames {
+public:
+  /// `dims`: the positions of each factor that are held here, under the caller's names.
+  FactorNames(const CallFields &call, IRContext &context, std::vector<TensorDim> dims);
+  /// The factor under its own name.
+  const TensorDim &operator[](uint32_t factor) const { return factors_[factor]; }
+  /// An operand under factor names, stored in the signature's order. A dim that the signature lets be absent is there
+  /// with size 1.
+  Tensor toFactors(size_t position, const Tensor &operand) const;
+  /// A result of a reference under the caller's dims, in the order and element type that the call declares.
+  Tensor fromFactors(size_t position, const Tensor &result) const;
+
+private:
+  const CallFields &call_;
+  std::vector<TensorDim> factors_;
+};
+
 /// A call as its reference sees it.
 class ReferenceCall {
 public:
-  ReferenceCall(const CallFields &call, IRContext &context, std::vector<Tensor> operands);
+  ReferenceCall(const CallFields &call, IRContext &context, const FactorNames &factors, std::vector<Tensor> operands);
 
   /// The name of a factor of the op, for use with Tensor.
   NameId dim(llvm::StringRef factor) const { return context_.name(factor); }
-  /// Size of a factor. Throws InterpFault if the call has none of this name.
+  /// Size of a factor over all ranks. Throws InterpFault if the call has none of this name.
   int64_t size(llvm::StringRef factor) const;
 
   size_t operandCount() const { return operands_.size(); }
@@ -33,6 +52,7 @@ public:
   /// The first operand from `start` on that has all of `with` and none of `lacking`; null if the call has none.
   const Tensor *findOperand(size_t start, llvm::ArrayRef<llvm::StringRef> with,
                             llvm::ArrayRef<llvm::StringRef> lacking) const;
+  size_t resultCount() const { return call_.resultFactors.size(); }
   /// Zeros of the type of result `position`.
   Tensor emptyResult(size_t position, double value = 0) const;
 
@@ -46,24 +66,8 @@ private:
 
   const CallFields &call_;
   IRContext &context_;
+  const FactorNames &factors_;
   std::vector<Tensor> operands_;
-};
-
-/// Translates between the caller's dims and factor names. A factor of a composite (`h` of an `H` that is KV, R) is
-/// several IR factors of one name: the first keeps it, the others get names of their own.
-class FactorNames {
-public:
-  FactorNames(const CallFields &call, IRContext &context);
-  NameId operator[](uint32_t factor) const { return names_[factor]; }
-  /// An operand under factor names, stored in the signature's order. A dim that the signature lets be absent is there
-  /// with size 1.
-  Tensor toFactors(size_t position, const Tensor &operand) const;
-  /// A result of a reference under the caller's dims, in the order and element type that the call declares.
-  Tensor fromFactors(size_t position, const Tensor &result) const;
-
-private:
-  const CallFields &call_;
-  std::vector<NameId> names_; ///< per factor
 };
 
 /// An operand whose numbers are positions of a factor.

@@ -2,12 +2,17 @@
 // Values of the reference interpreter. Every number is a double, whatever the element type: what is compared is the
 // mathematics of a program, not its rounding. Integer and bool tensors hold whole numbers. Storage is row-major in the
 // order of `dims`; dims are found by name, never by position.
+//
+// On simulated ranks a tensor is the part that one rank holds: a dim then says which global positions these are. Dims
+// that meet in an op must hold the same positions, so an op that would mix up two parts is a fault, not a wrong number.
 //===----------------------------------------------------------------------===//
 #ifndef STG_INTERP_TENSOR_H
 #define STG_INTERP_TENSOR_H
 
 #include "stg/IR/Types.h"
 #include "stg/Support/SourceManager.h"
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -26,11 +31,27 @@ private:
   SourceRange where_;
 };
 
+/// Which positions of a dim a rank holds, in increasing order. Not all of them.
+struct HeldPositions {
+  int64_t wholeSize = 0;
+  std::vector<int64_t> positions;
+  bool operator==(const HeldPositions &) const = default;
+};
+
 /// A dim whose size is known.
 struct TensorDim {
   NameId name;
-  int64_t size = 1;
-  bool operator==(const TensorDim &) const = default;
+  int64_t size = 1;                                    ///< on this rank
+  std::shared_ptr<const HeldPositions> held = nullptr; ///< null: all
+
+  int64_t wholeSize() const { return held ? held->wholeSize : size; }
+  /// The global position of local position `local`.
+  int64_t position(int64_t local) const { return held ? held->positions[static_cast<size_t>(local)] : local; }
+  /// The local position of a global one, if it is held.
+  std::optional<int64_t> find(int64_t position) const;
+  /// Whether both hold the same positions.
+  bool sameExtent(const TensorDim &other) const;
+  bool operator==(const TensorDim &other) const { return name == other.name && sameExtent(other); }
 };
 using TensorDims = llvm::SmallVector<TensorDim, 6>;
 
@@ -59,7 +80,8 @@ struct Tensor {
   const TensorDim *find(NameId name) const;
   bool has(NameId name) const { return find(name) != nullptr; }
   /// Throws InterpFault if the tensor has no such dim.
-  int64_t sizeOf(NameId name) const;
+  const TensorDim &dim(NameId name) const;
+  int64_t sizeOf(NameId name) const { return dim(name).size; }
   /// Distance in `data` of neighbours along `name`; 0 if the tensor is the same along it (has no such dim).
   int64_t stride(NameId name) const;
 
@@ -71,10 +93,13 @@ struct Tensor {
 
 /// Product of the sizes; the largest int64_t where it passes that.
 int64_t elementCount(llvm::ArrayRef<TensorDim> dims);
-/// The dims of `first`, then those of `second` that `first` lacks. Throws InterpFault if a shared one differs in size.
+/// The dims of `first`, then those of `second` that `first` lacks. Throws InterpFault if a shared one differs in size
+/// or positions.
 TensorDims unionOf(llvm::ArrayRef<TensorDim> first, llvm::ArrayRef<TensorDim> second);
 /// `dims` without `name`.
 TensorDims without(llvm::ArrayRef<TensorDim> dims, NameId name);
+/// Throws InterpFault if some positions of the dim are on other ranks.
+void requireWhole(const TensorDim &dim, llvm::StringRef what);
 
 /// Visits every index of `dims` in row-major order and keeps the offset into each of `tensors`, aligned by name. Once
 /// for no dims, never if a size is 0.
