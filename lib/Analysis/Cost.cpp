@@ -109,4 +109,52 @@ DimExpr parameterCount(const Program &program) {
   return sum;
 }
 
+RankShare::RankShare(const Program &program) : context_(*program.context) {
+  if (program.level >= Level::Laid)
+    atoms_ = program.mesh.atoms();
+}
+
+OpCost RankShare::costOf(const Op &op, const Body &body) const {
+  OpCost cost = stg::costOf(op, body, context_);
+  int64_t parts = 1;
+  for (size_t atom = 0; atom < std::min(atoms_.size(), op.compute.size()); ++atom)
+    if (op.compute[atom] >= 0)
+      parts *= atoms_[atom].size;
+  if (parts == 1)
+    return cost;
+  DimExpr divisor = context_.dims.constant(parts);
+  return {cost.contraction / divisor, cost.other / divisor};
+}
+
+DimExpr RankShare::bytesOf(const TensorType &type, const std::optional<Layout> &layout) const {
+  if (atoms_.empty() || !layout)
+    return byteCount(type, context_.dims);
+  return byteCount(localize(type, *layout, atoms_, context_.dims), context_.dims);
+}
+
+DimExpr RankShare::sizeOf(const Value &value, NameId dim) const {
+  if (atoms_.empty() || !value.layout)
+    return value.type->find(dim)->size;
+  for (const Dim &local : localize(*value.type, *value.layout, atoms_, context_.dims).dims)
+    if (local.name == dim)
+      return local.size;
+  return value.type->find(dim)->size;
+}
+
+DimExpr RankShare::declaredBytes(const Op &call, const Body &body) const {
+  DimExpr declared = call.get<CallFields>().bytes;
+  if (!declared || atoms_.empty())
+    return declared;
+  DimExpr local = zero(context_), global = zero(context_);
+  for (llvm::ArrayRef<ValueId> values : {llvm::ArrayRef(call.operands), llvm::ArrayRef(call.results)}) {
+    for (ValueId value : values) {
+      local = local + bytesOf(body.value(value));
+      global = global + byteCount(typeOf(body, value), context_.dims);
+    }
+  }
+  if (local == global)
+    return declared;
+  return declared * local / global;
+}
+
 } // namespace stg

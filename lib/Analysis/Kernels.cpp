@@ -1,20 +1,21 @@
 //===- Kernels.cpp - which ops run as one kernel ----------------------------===//
-// Grouping walks the ops in order. For every kernel it keeps the set of kernels that it depends on (before),
-// transitively. An op may join the open group g of its statement iff none of its producers other than g has g before
-// it; else a path would leave g and come back, and the op opens a new group. Joining adds the producers (and what is
-// before them) to before(g) and to before(q) of every q that has g before it, so the sets stay transitive and no cycle
-// can arise.
+// Grouping walks the ops in order and keeps the graph of kernels and collectives free of cycles: an op may join the
+// open group of its statement iff no path leads from that group to one of the op's producers, else a path would leave
+// the group and come back, and the op opens a new group.
 //
-// Example: y = silu(x) * f(silu(x)), the layer f inlined. silu opens g1, the ops of f open g2 with g1 before it, and
-// the product reads g2: it cannot join g1 and becomes g3.
+// Example: y = silu(x) * f(silu(x)), the layer f inlined. silu opens g1, the ops of f open g2, which reads g1, and the
+// product reads g2: it cannot join g1 and becomes g3.
 //===----------------------------------------------------------------------===//
 #include "stg/Analysis/Kernels.h"
-#include "llvm/ADT/BitVector.h"
-
-#include <map>
-#include <set>
+#include "KernelGraph.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace stg {
+
+bool isCollective(OpKind kind) {
+  return kind == OpKind::ReduceScatter || kind == OpKind::AllReduce || kind == OpKind::AllToAll ||
+         kind == OpKind::AllGather;
+}
 
 bool isFree(OpKind kind) {
   switch (kind) {
@@ -25,8 +26,8 @@ bool isFree(OpKind kind) {
   case OpKind::Iota:
   case OpKind::Stop:
   case OpKind::View:
+  case OpKind::Broadcast:
   case OpKind::Update:
-  case OpKind::Accumulate:
   case OpKind::Gradient:
   case OpKind::Assign:
   case OpKind::Tally:
@@ -34,13 +35,9 @@ bool isFree(OpKind kind) {
   case OpKind::Convert:
   case OpKind::Shard:
   case OpKind::Demote:
-  case OpKind::ReduceScatter:
-  case OpKind::AllReduce:
-  case OpKind::AllToAll:
-  case OpKind::AllGather:
     return true;
   default:
-    return false;
+    return isCollective(kind);
   }
 }
 
@@ -48,127 +45,149 @@ namespace {
 
 constexpr uint32_t kNone = BodyKernels::kNone;
 
-bool standsAlone(OpKind kind) { return kind == OpKind::Contract || kind == OpKind::Call; }
+bool standsAlone(OpKind kind) { return kind == OpKind::Contract || kind == OpKind::Call || kind == OpKind::Accumulate; }
+
+/// Another form of the operand, which the reader takes from where that one is.
+bool isLookedThrough(OpKind kind) {
+  return kind == OpKind::View || kind == OpKind::Stop || kind == OpKind::Broadcast || kind == OpKind::Convert ||
+         kind == OpKind::Shard || kind == OpKind::Demote;
+}
 
 /// Operands that are read only where the op takes from them.
 bool readsPart(const Op &op, size_t operand) {
   return operand == 0 && (op.kind == OpKind::Gather || op.kind == OpKind::At || op.kind == OpKind::Slice);
 }
 
+/// When a part runs, in order.
+uint64_t phaseOf(Part part) {
+  switch (part) {
+  case Part::Forward:
+    return 0;
+  case Part::InputGrad:
+  case Part::WeightGrad:
+  case Part::Recompute:
+    return 1;
+  case Part::Sync:
+    return 2;
+  case Part::Step:
+    return 3;
+  }
+  return 3;
+}
+
 class Grouping {
 public:
-  Grouping(const Body &body, IRContext &context) : body_(body), context_(context) {}
+  Grouping(const Body &body, IRContext &context, RankShare share) : body_(body), context_(context), share_(share) {}
 
   BodyKernels run() {
     traceViews();
-    result_.kernelOfOp.assign(body_.ops.size(), kNone);
+    nodeOfOp_.assign(body_.ops.size(), kNone);
     for (uint32_t i = 0; i < body_.ops.size(); ++i)
-      if (!isFree(body_.ops[i].kind))
+      if (!isFree(body_.ops[i].kind) || isCollective(body_.ops[i].kind))
         place(OpId(i));
-    sortKernels();
+    sortSteps();
     collectWrites();
-    for (Kernel &kernel : result_.kernels)
-      account(kernel);
+    marks_.assign(body_.values.size(), kNone);
+    partMarks_.assign(body_.values.size(), kNone);
+    isWhole_.assign(body_.values.size(), false);
+    for (uint32_t i = 0; i < result_.kernels.size(); ++i)
+      account(i);
     return std::move(result_);
   }
 
 private:
+  /// What is grouped: a kernel that grows, or a collective.
+  struct Node {
+    llvm::SmallVector<OpId, 4> ops;
+    Part part;
+    bool isCollective = false;
+  };
+
   void traceViews() {
     for (uint32_t i = 0; i < body_.values.size(); ++i)
       result_.source.push_back(ValueId(i));
-    for (const Op &op : body_.ops)
-      if (op.kind == OpKind::View || op.kind == OpKind::Stop)
-        result_.source[op.results[0].index] = result_.source[op.operands[0].index];
+    takenPart_.resize(body_.values.size());
+    for (const Op &op : body_.ops) {
+      if (!isLookedThrough(op.kind))
+        continue;
+      for (size_t i = 0; i < op.results.size(); ++i) {
+        uint32_t result = op.results[i].index, operand = op.operands[i].index;
+        result_.source[result] = result_.source[operand];
+        takenPart_[result] = op.kind == OpKind::Shard ? op.results[i] : takenPart_[operand];
+      }
+    }
   }
 
   ValueId sourceOf(ValueId value) const { return result_.source[value.index]; }
-  const Op &producerOp(ValueId source) const { return body_.op(body_.value(source).def); }
+  OpId definition(ValueId source) const { return body_.value(source).def; }
+
+  /// The node that `op` becomes part of, or kNone if it begins one.
+  uint32_t openNode(const Op &op, llvm::ArrayRef<uint32_t> producers) {
+    if (op.kind == OpKind::Accumulate) {
+      // A collective's result, or one of another part, is added by a kernel of its own.
+      bool fuses = !producers.empty() && !nodes_[producers[0]].isCollective && nodes_[producers[0]].part == op.part;
+      return fuses ? producers[0] : kNone;
+    }
+    if (standsAlone(op.kind) || isCollective(op.kind))
+      return kNone;
+    auto open = open_.find(statementOf(op));
+    return open != open_.end() && !graph_.leadsTo(open->second, producers) ? open->second : kNone;
+  }
+
+  /// Statements of two parts never fuse.
+  static uint64_t statementOf(const Op &op) { return static_cast<uint64_t>(op.part) << 32 | op.kernel; }
 
   void place(OpId id) {
     const Op &op = body_.op(id);
-    llvm::SmallVector<uint32_t, 4> producers;
+    producers_.clear();
     for (ValueId operand : op.operands)
-      if (uint32_t kernel = result_.producer(body_, operand); kernel != kNone)
-        producers.push_back(kernel);
-    uint32_t target = kNone;
-    if (!standsAlone(op.kind)) {
-      auto [open, isNew] = open_.try_emplace(op.kernel, kNone);
-      if (!isNew && mayJoin(open->second, producers))
-        target = open->second;
-    }
+      if (uint32_t node = nodeOfOp_[definition(sourceOf(operand)).index]; node != kNone)
+        producers_.push_back(node);
+    uint32_t target = openNode(op, producers_);
     if (target == kNone) {
-      target = static_cast<uint32_t>(result_.kernels.size());
-      Kernel &kernel = result_.kernels.emplace_back();
-      kernel.statement = op.kernel;
-      before_.emplace_back();
-      if (!standsAlone(op.kind))
-        open_[op.kernel] = target;
+      target = graph_.addNode();
+      nodes_.push_back({.ops = {}, .part = op.part, .isCollective = isCollective(op.kind)});
+      if (!standsAlone(op.kind) && !isCollective(op.kind))
+        open_[statementOf(op)] = target;
     }
-    result_.kernels[target].ops.push_back(id);
-    result_.kernelOfOp[id.index] = target;
-    addBefore(target, producers);
+    nodes_[target].ops.push_back(id);
+    nodeOfOp_[id.index] = target;
+    graph_.addProducers(target, producers_);
   }
 
-  bool has(const llvm::BitVector &set, uint32_t kernel) const { return kernel < set.size() && set.test(kernel); }
-
-  bool mayJoin(uint32_t group, llvm::ArrayRef<uint32_t> producers) const {
-    return llvm::none_of(producers,
-                         [&](uint32_t producer) { return producer != group && has(before_[producer], group); });
-  }
-
-  void addBefore(uint32_t group, llvm::ArrayRef<uint32_t> producers) {
-    llvm::BitVector added(static_cast<unsigned>(result_.kernels.size()));
-    for (uint32_t producer : producers) {
-      if (producer == group)
+  void sortSteps() {
+    std::vector<uint64_t> keys;
+    for (const Node &node : nodes_)
+      keys.push_back(phaseOf(node.part) << 32 | node.ops.front().index);
+    std::vector<uint32_t> step(nodes_.size()), kernel(nodes_.size(), kNone);
+    for (uint32_t index : graph_.sorted(keys)) {
+      Node &node = nodes_[index];
+      step[index] = static_cast<uint32_t>(result_.steps.size());
+      if (node.isCollective) {
+        result_.steps.push_back({.kernel = kNone, .collective = node.ops.front()});
         continue;
-      added.set(producer);
-      added |= before_[producer];
+      }
+      kernel[index] = static_cast<uint32_t>(result_.kernels.size());
+      result_.steps.push_back({.kernel = kernel[index], .collective = {}});
+      Kernel &made = result_.kernels.emplace_back();
+      made.statement = body_.op(node.ops.front()).kernel;
+      made.part = node.part;
+      made.ops = std::move(node.ops);
     }
-    if (added.none())
-      return;
-    before_[group] |= added;
-    for (uint32_t i = 0; i < before_.size(); ++i)
-      if (has(before_[i], group))
-        before_[i] |= added;
+    for (uint32_t node : nodeOfOp_) {
+      result_.kernelOfOp.push_back(node == kNone ? kNone : kernel[node]);
+      result_.stepOfOp.push_back(node == kNone ? kNone : step[node]);
+    }
   }
 
-  /// Kernels in an order that respects `before_`; of those that could come next, the one whose first op is first.
-  void sortKernels() {
-    size_t count = result_.kernels.size();
-    std::vector<size_t> missing(count);
-    std::set<std::pair<uint32_t, uint32_t>> ready; // first op, kernel
-    for (uint32_t i = 0; i < count; ++i) {
-      missing[i] = before_[i].count();
-      if (missing[i] == 0)
-        ready.insert({result_.kernels[i].ops.front().index, i});
-    }
-    std::vector<uint32_t> place(count);
-    std::vector<Kernel> sorted;
-    while (!ready.empty()) {
-      uint32_t next = ready.begin()->second;
-      ready.erase(ready.begin());
-      place[next] = static_cast<uint32_t>(sorted.size());
-      sorted.push_back(std::move(result_.kernels[next]));
-      for (uint32_t i = 0; i < count; ++i)
-        if (has(before_[i], next) && --missing[i] == 0)
-          ready.insert({result_.kernels[i].ops.front().index, i});
-    }
-    result_.kernels = std::move(sorted);
-    for (uint32_t &kernel : result_.kernelOfOp)
-      if (kernel != kNone)
-        kernel = place[kernel];
-  }
-
-  /// What leaves its kernel: read by another one, or by what outlives the body.
+  /// What leaves its kernel: read by another one or a collective, or by what outlives the body.
   void collectWrites() {
     leaves_.assign(body_.values.size(), false);
     for (uint32_t i = 0; i < body_.ops.size(); ++i) {
       const Op &op = body_.ops[i];
-      for (ValueId operand : op.operands) {
-        bool viewed = op.kind == OpKind::View || op.kind == OpKind::Stop;
-        if (!viewed && (op.kind == OpKind::Update || result_.producer(body_, operand) != result_.kernelOfOp[i]))
+      for (ValueId operand : op.operands)
+        if (!isLookedThrough(op.kind) && result_.producer(body_, operand) != result_.kernelOfOp[i])
           leaves_[sourceOf(operand).index] = true;
-      }
       if (op.kind == OpKind::Call)
         for (ValueId result : op.results)
           leaves_[result.index] = true;
@@ -179,67 +198,128 @@ private:
       leaves_[sourceOf(loss).index] = true;
   }
 
-  DimExpr bytesOf(ValueId value) { return byteCount(*body_.value(value).type, context_.dims); }
+  DimExpr bytesOf(ValueId value) const { return share_.bytesOf(body_.value(value)); }
 
-  void account(Kernel &kernel) {
-    DimExpr zero = context_.dims.constant(int64_t(0));
-    kernel.flops = {zero, zero};
-    uint32_t self = result_.kernelOfOp[kernel.ops.front().index];
-    std::vector<std::pair<ValueId, DimExpr>> parts; // read in part: bytes so far
-    llvm::SmallVector<ValueId, 4> whole;
-    DimExpr written = zero;
+  /// Bytes of the part of an operand that is read; null: all of it.
+  DimExpr partBytes(const Op &op, size_t operand) const {
+    ValueId value = op.operands[operand];
+    if (readsPart(op, operand)) {
+      TensorType taken = *body_.value(op.results[0]).type;
+      taken.element = body_.value(value).type->element;
+      return share_.bytesOf(taken, body_.value(op.results[0]).layout);
+    }
+    ValueId part = takenPart_[value.index];
+    return part ? bytesOf(part) : DimExpr();
+  }
+
+  /// An operand that the kernel takes from memory.
+  bool isRead(const Op &op, size_t operand, uint32_t kernel) const {
+    OpId producer = definition(sourceOf(op.operands[operand]));
+    OpKind kind = body_.op(producer).kind;
+    bool isAppendedState = op.kind == OpKind::Append && operand == 0;
+    return result_.kernelOfOp[producer.index] != kernel && kind != OpKind::Constant && kind != OpKind::Iota &&
+           !isAppendedState;
+  }
+
+  void account(uint32_t index) {
+    Kernel &kernel = result_.kernels[index];
+    kernel.flops = {context_.dims.constant(int64_t(0)), context_.dims.constant(int64_t(0))};
+    kernel.bytes = context_.dims.constant(int64_t(0));
+    addReads(kernel, index);
     for (OpId id : kernel.ops) {
       const Op &op = body_.op(id);
-      OpCost cost = costOf(op, body_, context_);
+      OpCost cost = share_.costOf(op, body_);
       kernel.flops.contraction = kernel.flops.contraction + cost.contraction;
       kernel.flops.other = kernel.flops.other + cost.other;
-      for (size_t i = 0; i < op.operands.size(); ++i) {
-        ValueId source = sourceOf(op.operands[i]);
-        OpKind producer = producerOp(source).kind;
-        bool isAppendedState = op.kind == OpKind::Append && i == 0;
-        if (result_.kernelOfOp[body_.value(source).def.index] == self || producer == OpKind::Constant ||
-            producer == OpKind::Iota || isAppendedState)
-          continue;
-        if (!llvm::is_contained(kernel.reads, source))
-          kernel.reads.push_back(source);
-        if (readsPart(op, i))
-          parts.push_back(
-              {source, elementCount(*body_.value(op.results[0]).type, context_.dims) *
-                           context_.dims.constant(Rational{bitWidth(body_.value(source).type->element), 8})});
-        else if (!llvm::is_contained(whole, source))
-          whole.push_back(source);
-      }
+      if (op.kind == OpKind::Accumulate)
+        kernel.bytes = kernel.bytes + bufferBytes(body_.weights[op.get<SlotFields>().slot]) * 2;
       for (ValueId result : op.results) {
-        if (op.kind == OpKind::Append) {
-          kernel.writes.push_back(result);
-          written = written + bytesOf(op.operands[1]);
-        } else if (leaves_[result.index]) {
-          kernel.writes.push_back(result);
-          written = written + bytesOf(result);
+        if (op.kind != OpKind::Append && !leaves_[result.index])
+          continue;
+        kernel.writes.push_back(result);
+        kernel.bytes = kernel.bytes + bytesOf(op.kind == OpKind::Append ? op.operands[1] : result);
+      }
+    }
+    addDeclared(kernel);
+  }
+
+  DimExpr bufferBytes(const WeightSlot &slot) const {
+    TensorType type = slot.type;
+    type.element = slot.gradient;
+    return share_.bytesOf(type, slot.buffer);
+  }
+
+  /// Each value once, though read in two places; what is read whole is not read in parts as well.
+  void addReads(Kernel &kernel, uint32_t index) {
+    std::vector<std::pair<ValueId, DimExpr>> parts;
+    llvm::SmallVector<ValueId, 4> whole;
+    for (OpId id : kernel.ops) {
+      const Op &op = body_.op(id);
+      for (size_t i = 0; i < op.operands.size(); ++i) {
+        if (!isRead(op, i, index))
+          continue;
+        ValueId source = sourceOf(op.operands[i]);
+        if (std::exchange(marks_[source.index], index) != index)
+          kernel.reads.push_back(source);
+        if (DimExpr bytes = partBytes(op, i)) {
+          // The same local slice twice is one.
+          ValueId part = takenPart_[op.operands[i].index];
+          if (!part || readsPart(op, i) || std::exchange(partMarks_[part.index], index) != index)
+            parts.push_back({source, bytes});
+        } else if (!isWhole_[source.index]) {
+          isWhole_[source.index] = true;
+          whole.push_back(source);
         }
       }
     }
-    kernel.bytes = written;
     for (ValueId value : whole)
       kernel.bytes = kernel.bytes + bytesOf(value);
     for (const auto &[value, bytes] : parts)
-      if (!llvm::is_contained(whole, value))
+      if (!isWhole_[value.index])
         kernel.bytes = kernel.bytes + bytes;
+    for (ValueId value : whole)
+      isWhole_[value.index] = false;
+  }
+
+  /// A call's own word on its bytes; with what an accumulation behind it moves.
+  void addDeclared(Kernel &kernel) {
     const Op &first = body_.op(kernel.ops.front());
-    if (first.kind == OpKind::Call && first.get<CallFields>().bytes)
-      kernel.bytes = first.get<CallFields>().bytes;
+    if (first.kind != OpKind::Call)
+      return;
+    DimExpr declared = share_.declaredBytes(first, body_);
+    if (!declared)
+      return;
+    kernel.bytes = declared;
+    for (OpId id : kernel.ops)
+      if (body_.op(id).kind == OpKind::Accumulate)
+        kernel.bytes = kernel.bytes + bufferBytes(body_.weights[body_.op(id).get<SlotFields>().slot]) * 2;
   }
 
   const Body &body_;
   IRContext &context_;
+  RankShare share_;
   BodyKernels result_;
-  std::vector<llvm::BitVector> before_;
-  std::map<uint32_t, uint32_t> open_; // statement -> its open fused kernel
+  KernelGraph graph_;
+  std::vector<Node> nodes_;
+  std::vector<uint32_t> nodeOfOp_;
+  llvm::DenseMap<uint64_t, uint32_t> open_; // statement -> its open fused kernel
+  llvm::SmallVector<uint32_t, 8> producers_;
+  /// Per value: the local slice through which it comes from its source, if it does.
+  std::vector<ValueId> takenPart_;
   std::vector<bool> leaves_;
+  /// Per value: the last kernel that was found to read it, or the slice of it.
+  std::vector<uint32_t> marks_, partMarks_;
+  std::vector<bool> isWhole_;
 };
 
 } // namespace
 
-BodyKernels groupKernels(const Body &body, IRContext &context) { return Grouping(body, context).run(); }
+BodyKernels groupKernels(const Body &body, const Program &program) {
+  return Grouping(body, *program.context, RankShare(program)).run();
+}
+
+BodyKernels groupKernels(const Body &body, IRContext &context) {
+  return Grouping(body, context, RankShare(context)).run();
+}
 
 } // namespace stg

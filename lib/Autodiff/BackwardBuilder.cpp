@@ -42,7 +42,9 @@ void BackwardBuilder::fuseWith(ValueId value) {
   if (!isBackward(value))
     return;
   const Draft &draft = maker(value);
-  if (isFree(draft.op.kind) || draft.op.kind == OpKind::Contract || draft.op.kind == OpKind::Call)
+  // A broadcast is no work, but belongs to the statement that asked for it.
+  bool isOutside = isFree(draft.op.kind) && draft.op.kind != OpKind::Broadcast;
+  if (isOutside || draft.op.kind == OpKind::Contract || draft.op.kind == OpKind::Call)
     return;
   statement_ = draft.op.kernel;
   group_ = draft.group;

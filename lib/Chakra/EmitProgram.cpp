@@ -15,21 +15,47 @@
 namespace stg {
 namespace {
 
-llvm::Error writeRanks(const TraceWriter &writer, const TraceMetadata &metadata, llvm::StringRef nodes,
-                       unsigned threads) {
+/// The image of a class with the groups of one rank after the other.
+class RankImage {
+public:
+  RankImage(const NodeEncoder &encoder, const ProcessGroups &groups)
+      : encoder_(encoder), groups_(groups), bytes_(encoder.bytes()) {}
+
+  llvm::StringRef of(uint32_t rank) {
+    names_.clear();
+    for (uint32_t kind = 0; kind < groups_.kinds().size(); ++kind)
+      names_.push_back(groupName(groups_.idOf(kind, rank), groups_.digits()));
+    for (const GroupPatch &patch : encoder_.patches())
+      bytes_.replace(patch.offset, names_[patch.kind].size(), names_[patch.kind]);
+    return bytes_;
+  }
+
+private:
+  const NodeEncoder &encoder_;
+  const ProcessGroups &groups_;
+  std::string bytes_;
+  std::vector<std::string> names_;
+};
+
+llvm::Error writeRanks(const TraceWriter &writer, const TraceMetadata &metadata, const NodeEncoder &encoder,
+                       const ProcessGroups &groups, unsigned threads) {
   // Ranks in batches, in parallel; the first failure stops the rest.
   constexpr uint32_t kBatch = 64;
   std::mutex mutex;
   std::optional<llvm::Error> failure;
   auto writeBatch = [&](uint32_t first) {
     TraceMetadata own = metadata;
+    // Ranks without groups share the image itself.
+    std::optional<RankImage> image;
+    if (!encoder.patches().empty())
+      image.emplace(encoder, groups);
     for (own.rank = first; own.rank < std::min(metadata.worldSize, first + kBatch); ++own.rank) {
       {
         std::lock_guard lock(mutex);
         if (failure)
           return;
       }
-      llvm::Error error = writer.writeRank(own, nodes);
+      llvm::Error error = writer.writeRank(own, image ? image->of(own.rank) : encoder.bytes());
       if (!error)
         continue;
       std::lock_guard lock(mutex);
@@ -53,15 +79,24 @@ llvm::Error writeRanks(const TraceWriter &writer, const TraceMetadata &metadata,
   return llvm::Error::success();
 }
 
+llvm::Error writeGroups(const TraceWriter &writer, const ProcessGroups &groups) {
+  if (groups.empty())
+    return llvm::Error::success();
+  return writer.writeGroups(groups.list(), groups.digits());
+}
+
 } // namespace
 
-TraceMetadata metadataOf(const Program &program, llvm::StringRef compilerVersion) {
+TraceMetadata metadataOf(const Program &program, const ProcessGroups &groups, llvm::StringRef compilerVersion) {
   TraceMetadata metadata{.compilerVersion = compilerVersion.str(),
                          .worldSize = static_cast<uint32_t>(program.mesh.ranks())};
   for (const MeshAxis &axis : program.mesh.axes)
     metadata.mesh += fmt::format("{}{} {}", metadata.mesh.empty() ? "" : " x ", axis.name, axis.size);
   if (metadata.mesh.empty())
     metadata.mesh = "one rank";
+  for (const GroupKind &kind : groups.kinds())
+    metadata.groupKinds += (metadata.groupKinds.empty() ? "" : " ") + kind.axes;
+  metadata.groupStride = groups.stride();
   metadata.programHash = fmt::format("{:016x}", llvm::xxh3_64bits(toString(program)));
   return metadata;
 }
@@ -74,18 +109,19 @@ Outcome emitPrograms(llvm::MutableArrayRef<TraceOutput> outputs, const EmitOptio
     });
     return Outcome::Failed;
   };
-  UnrollOptions unroll{.detail = options.annotate == Annotate::Full ? UnrollDetail::Annotations : UnrollDetail::Costs,
-                       .target = options.target};
-  NodeEncoder encoder({.annotate = options.annotate, .orderDeps = options.orderDeps});
+  UnrollOptions unrolling{.detail =
+                              options.annotate == Annotate::Full ? UnrollDetail::Annotations : UnrollDetail::Costs,
+                          .target = options.target};
   // Opened when the first program is encoded: a program that cannot be traced touches no disk.
   std::optional<TraceWriter> writer;
   for (TraceOutput &output : outputs) {
-    encoder.clear();
-    if (unrollForward(
-            *output.program, unroll, [&](const TraceNode &node) { encoder.append(node); }, stats, diags) ==
+    ProcessGroups groups(*output.program);
+    NodeEncoder encoder({.annotate = options.annotate, .orderDeps = options.orderDeps, .groupDigits = groups.digits()});
+    if (unroll(
+            *output.program, groups, unrolling, [&](const TraceNode &node) { encoder.append(node); }, stats, diags) ==
         Outcome::Failed)
       return Outcome::Failed;
-    TraceMetadata metadata = metadataOf(*output.program, options.compilerVersion);
+    TraceMetadata metadata = metadataOf(*output.program, groups, options.compilerVersion);
     output.summary = {.ranks = metadata.worldSize,
                       .nodesPerRank = encoder.nodes(),
                       .bytesPerRank = encodeMetadata(metadata).size() + encoder.bytes().size()};
@@ -96,7 +132,9 @@ Outcome emitPrograms(llvm::MutableArrayRef<TraceOutput> outputs, const EmitOptio
       writer.emplace(std::move(*opened));
     }
     writer->select(output.folder, output.prefix);
-    if (llvm::Error error = writeRanks(*writer, metadata, encoder.bytes(), options.threads))
+    if (llvm::Error error = writeRanks(*writer, metadata, encoder, groups, options.threads))
+      return failed(std::move(error));
+    if (llvm::Error error = writeGroups(*writer, groups))
       return failed(std::move(error));
   }
   if (writer)

@@ -209,7 +209,8 @@ std::string encodeMetadata(const TraceMetadata &metadata) {
   constexpr llvm::StringLiteral kUnits =
       "num_ops: floating-point operations, a multiply-add is 2; tensor_size, comm_size: bytes";
   std::string producer = "stgc " + metadata.compilerVersion;
-  std::string body(kFixedPart + producer.size() + metadata.mesh.size() + metadata.programHash.size() + kUnits.size(),
+  std::string body(kFixedPart + producer.size() + metadata.mesh.size() + metadata.programHash.size() + kUnits.size() +
+                       metadata.groupKinds.size(),
                    0);
   char *out = body.data();
   *out++ = kMetadataVersion;
@@ -219,6 +220,10 @@ std::string encodeMetadata(const TraceMetadata &metadata) {
   out = putPaddedNumber(out, kMetadataAttr, "rank", kUint32Val, metadata.rank);
   out = putNumber(out, kMetadataAttr, "world_size", kUint32Val, metadata.worldSize);
   out = putText(out, kMetadataAttr, "mesh", metadata.mesh);
+  if (!metadata.groupKinds.empty()) {
+    out = putText(out, kMetadataAttr, "group_kinds", metadata.groupKinds);
+    out = putNumber(out, kMetadataAttr, "group_stride", kUint32Val, metadata.groupStride);
+  }
   out = putText(out, kMetadataAttr, "program", metadata.programHash);
   out = putText(out, kMetadataAttr, "units", kUnits);
   body.resize(out - body.data());
@@ -240,6 +245,7 @@ void NodeEncoder::reserve(size_t more) {
 
 void NodeEncoder::append(const TraceNode &node) {
   bool full = options_.annotate == Annotate::Full && node.annotations != nullptr;
+  size_t groupEnd = 0; // behind the digits, from the node's begin
   reserve(kFixedPart + node.name.size() + node.opType.size() + (node.dataDeps.size() + node.ctrlDeps.size()) * 10 +
           (full ? annotationBound(*node.annotations) : 0));
 
@@ -277,6 +283,7 @@ void NodeEncoder::append(const TraceNode &node) {
     out = putNumber(out, kNodeAttr, "comm_type", kInt64Val, static_cast<uint64_t>(node.collective));
     out = putNumber(out, kNodeAttr, "comm_size", kInt64Val, node.bytes);
     out = putGroup(out, node.group, options_.groupDigits);
+    groupEnd = out - begin;
     break;
   case TraceNodeKind::Send:
   case TraceNodeKind::Recv:
@@ -296,6 +303,8 @@ void NodeEncoder::append(const TraceNode &node) {
   if (lengthBytes != 2)
     std::memmove(frame + lengthBytes, begin, length);
   putVarint(frame, length);
+  if (groupEnd != 0)
+    patches_.push_back({size_ + lengthBytes + groupEnd - options_.groupDigits, node.groupKind});
   size_ += lengthBytes + length;
   ++nodes_;
 }

@@ -41,10 +41,12 @@ ExitStatus stg::build(const BuildOptions &options, DiagnosticFormat format) {
   }
   PassStats stats;
   if (options.emit == EmitKind::None) {
-    UnrollOptions unroll;
-    unroll.target = options.target;
+    UnrollOptions unrolling;
+    unrolling.target = options.target;
     for (const CompiledWorkload &workload : workloads)
-      if (unrollForward(workload.program, unroll, [](const TraceNode &) {}, stats, diags) == Outcome::Failed)
+      if (unroll(
+              workload.program, ProcessGroups(workload.program), unrolling, [](const TraceNode &) {}, stats, diags) ==
+          Outcome::Failed)
         break;
     return finish(diags, format);
   }

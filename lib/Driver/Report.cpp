@@ -145,7 +145,7 @@ ReportData collect(const Program &program) {
       if (slot.owned)
         addWeight(family + "." + program.text(slot.name).str(), slot.type, count);
     UnitRow row{alone ? base : family, count, {}};
-    BodyKernels kernels = groupKernels(body, context);
+    BodyKernels kernels = groupKernels(body, program);
     for (const Kernel &kernel : kernels.kernels) {
       row.cost.add(kernel, count);
       data.byOp[kindOf(kernel, body, program)].add(kernel, count);

@@ -10,19 +10,75 @@ namespace {
 
 /// Readers hold counts in signed 64-bit fields.
 constexpr Int128 kLargestCount = INT64_MAX;
+/// ASTRA-sim splits an all-gather in four and loops without end where that leaves nothing.
+constexpr uint64_t kLeastGathered = 4;
+
+Phase phaseOf(Part part) {
+  switch (part) {
+  case Part::Forward:
+    return Phase::Forward;
+  case Part::InputGrad:
+  case Part::WeightGrad:
+  case Part::Recompute:
+    return Phase::Backward;
+  case Part::Sync:
+    return Phase::Sync;
+  case Part::Step:
+    return Phase::Step;
+  }
+  return Phase::Step;
+}
+
+char actionOf(Part part) {
+  switch (part) {
+  case Part::Forward:
+    return 'F';
+  case Part::InputGrad:
+    return 'B';
+  case Part::WeightGrad:
+    return 'W';
+  case Part::Recompute:
+    return 'R';
+  case Part::Sync:
+  case Part::Step:
+    return 'S';
+  }
+  return 'S';
+}
+
+TraceCollective collectiveOf(OpKind kind) {
+  switch (kind) {
+  case OpKind::ReduceScatter:
+    return TraceCollective::ReduceScatter;
+  case OpKind::AllToAll:
+    return TraceCollective::AllToAll;
+  case OpKind::AllGather:
+    return TraceCollective::AllGather;
+  default:
+    return TraceCollective::AllReduce;
+  }
+}
+
+template <class List> void sortUnique(List &list) {
+  llvm::sort(list);
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+}
 
 class TemplateMaker {
 public:
-  TemplateMaker(const Program &program, const Body &body, UnrollDetail detail, PassStats &stats, Diagnostics &diags)
-      : program_(program), body_(body), detail_(detail), stats_(stats), diags_(diags) {}
+  TemplateMaker(const Program &program, const Body &body, const ProcessGroups &groups, UnrollDetail detail,
+                PassStats &stats, Diagnostics &diags)
+      : program_(program), body_(body), groups_(groups), detail_(detail), stats_(stats), diags_(diags),
+        share_(program) {}
 
   std::optional<BodyTemplate> run() {
-    kernels_ = groupKernels(body_, *program_.context);
+    kernels_ = groupKernels(body_, program_);
     stats_.opVisits += body_.ops.size();
+    placeSteps();
+    findSideEffects();
     BodyTemplate result;
-    result.kernels.reserve(kernels_.kernels.size());
-    for (const Kernel &kernel : kernels_.kernels)
-      fill(kernel, result.kernels.emplace_back());
+    for (uint32_t i = 0; i < kernels_.steps.size(); ++i)
+      fill(i, result.nodes[static_cast<size_t>(places_[i].phase)].emplace_back());
     for (const BodyOutput &output : body_.outputs)
       result.outputs.push_back(tensor(output.value));
     if (failed_)
@@ -31,21 +87,76 @@ public:
   }
 
 private:
+  const Op &firstOp(const BodyKernels::Step &step) const {
+    return body_.op(step.kernel == BodyKernels::kNone ? step.collective : kernels_.kernels[step.kernel].ops.front());
+  }
+
+  void placeSteps() {
+    std::array<uint32_t, kPhases> next = {};
+    for (const BodyKernels::Step &step : kernels_.steps) {
+      Phase phase = phaseOf(firstOp(step).part);
+      if (phase == Phase::Sync && waitsForSync(step))
+        phase = Phase::AfterSync;
+      places_.push_back({phase, next[static_cast<size_t>(phase)]++});
+    }
+  }
+
+  /// Whether it is a kernel behind a collective of the sync, or comes behind such a kernel.
+  bool waitsForSync(const BodyKernels::Step &step) const {
+    auto waitsFor = [&](ValueId value) {
+      uint32_t producer = kernels_.stepOf(body_, value);
+      if (producer == BodyKernels::kNone)
+        return false;
+      bool isCollective = kernels_.steps[producer].kernel == BodyKernels::kNone;
+      return places_[producer].phase == Phase::AfterSync ||
+             (places_[producer].phase == Phase::Sync && isCollective && step.kernel != BodyKernels::kNone);
+    };
+    if (step.kernel == BodyKernels::kNone)
+      return llvm::any_of(body_.op(step.collective).operands, waitsFor);
+    return llvm::any_of(kernels_.kernels[step.kernel].reads, waitsFor);
+  }
+
+  /// What steps do besides making values: add to scalars of the step, give weights their new value.
+  void findSideEffects() {
+    scalarsOfStep_.resize(kernels_.steps.size());
+    assignedByStep_.resize(kernels_.steps.size());
+    for (const Op &op : body_.ops) {
+      if (op.kind != OpKind::Tally && op.kind != OpKind::Assign)
+        continue;
+      uint32_t step = kernels_.stepOf(body_, op.operands[0]);
+      if (step == BodyKernels::kNone)
+        continue;
+      if (op.kind == OpKind::Tally)
+        scalarsOfStep_[step].push_back(op.get<SlotFields>().slot);
+      else
+        assignedByStep_[step] = op.get<SlotFields>().slot;
+    }
+  }
+
   ValueOrigin origin(ValueId value) const {
-    if (uint32_t kernel = kernels_.producer(body_, value); kernel != BodyKernels::kNone)
-      return {ValueOrigin::Kind::Kernel, kernel};
+    using Kind = ValueOrigin::Kind;
+    if (uint32_t step = kernels_.stepOf(body_, value); step != BodyKernels::kNone)
+      return {.kind = Kind::Node, .place = places_[step]};
     const Op &op = body_.op(body_.value(kernels_.source[value.index]).def);
     switch (op.kind) {
     case OpKind::Input:
-      return {ValueOrigin::Kind::Input, op.get<SlotFields>().slot};
+      return {.kind = Kind::Input, .index = op.get<SlotFields>().slot};
     case OpKind::Weight:
-      return {ValueOrigin::Kind::Weight, op.get<SlotFields>().slot};
+      return {.kind = Kind::Weight, .index = op.get<SlotFields>().slot};
     case OpKind::State:
-      return {ValueOrigin::Kind::State, op.get<SlotFields>().slot};
+      return {.kind = Kind::State, .index = op.get<SlotFields>().slot};
+    case OpKind::Gradient:
+      return {.kind = Kind::Gradient, .index = op.get<SlotFields>().slot};
+    case OpKind::Total:
+      return {.kind = Kind::Scalar, .index = op.get<SlotFields>().slot};
     default:
       return {};
     }
   }
+
+  //===--------------------------------------------------------------------===//
+  // Counts
+  //===--------------------------------------------------------------------===//
 
   /// Reports a count that is too large at most once per body, as all of its kernels would be.
   uint64_t count(DimExpr expression, llvm::StringRef what, const Op &op) {
@@ -72,19 +183,51 @@ private:
     return op.results.empty() ? "" : program_.text(body_.value(op.results[0]).name).str();
   }
 
-  uint64_t tensorBytes(const TensorType &type, const Op &op) {
-    DimContext &dims = program_.context->dims;
-    DimExpr bits = dims.constant(bitWidth(type.element));
-    for (const Dim &dim : type.dims)
-      bits = bits * dim.size;
-    return count(bits / dims.constant(8), "bytes", op);
-  }
-
   TensorTemplate tensor(ValueId value) {
     const Value &source = body_.value(kernels_.source[value.index]);
     return {.origin = origin(value),
             .name = program_.text(source.name),
-            .bytes = source.type ? tensorBytes(*source.type, body_.op(source.def)) : 0};
+            .bytes = source.type ? count(share_.bytesOf(source), "bytes", body_.op(source.def)) : 0};
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Nodes
+  //===--------------------------------------------------------------------===//
+
+  void fill(uint32_t step, NodeTemplate &out) {
+    const BodyKernels::Step &at = kernels_.steps[step];
+    out.action = actionOf(firstOp(at).part);
+    if (at.kernel == BodyKernels::kNone)
+      fillCollective(firstOp(at), out);
+    else
+      fillKernel(kernels_.kernels[at.kernel], step, out);
+    for (uint32_t scalar : scalarsOfStep_[step])
+      out.scalarsWritten.push_back(scalar);
+    sortUnique(out.inputSlots);
+    sortUnique(out.buffersRead);
+    sortUnique(out.scalarsRead);
+    sortUnique(out.scalarsWritten);
+  }
+
+  void dependOn(ValueId value, NodeTemplate &out) const {
+    ValueOrigin from = origin(value);
+    switch (from.kind) {
+    case ValueOrigin::Kind::Node:
+      if (!llvm::is_contained(out.nodes, from.place))
+        out.nodes.push_back(from.place);
+      break;
+    case ValueOrigin::Kind::Input:
+      out.inputSlots.push_back(from.index);
+      break;
+    case ValueOrigin::Kind::Gradient:
+      out.buffersRead.push_back(from.index);
+      break;
+    case ValueOrigin::Kind::Scalar:
+      out.scalarsRead.push_back(from.index);
+      break;
+    default:
+      break;
+    }
   }
 
   /// The kind of its ops; a call goes by the name of what is called.
@@ -92,83 +235,161 @@ private:
     const Op &first = body_.op(kernel.ops.front());
     if (first.kind == OpKind::Call)
       return program_.text(first.get<CallFields>().callee);
-    for (OpId op : kernel.ops)
-      if (body_.op(op).kind != first.kind)
+    for (OpId op : kernel.ops) {
+      OpKind kind = body_.op(op).kind;
+      if (kind != first.kind && kind != OpKind::Accumulate)
         return "fused";
+    }
     return mnemonic(first.kind);
   }
 
-  void fill(const Kernel &kernel, KernelTemplate &out) {
-    const Op &last = body_.op(kernel.ops.back());
-    if (!last.results.empty())
-      out.name = program_.text(body_.value(last.results[0]).name);
+  /// The op that names the kernel.
+  const Op &lastResult(const Kernel &kernel) const {
+    for (OpId op : llvm::reverse(kernel.ops))
+      if (!body_.op(op).results.empty())
+        return body_.op(op);
+    return body_.op(kernel.ops.back());
+  }
+
+  /// What the weight is called stands for a kernel that gives it its new value, or that only adds up its gradient.
+  std::string kernelName(const Kernel &kernel, uint32_t step) const {
+    if (std::optional<uint32_t> slot = assignedByStep_[step])
+      return program_.text(body_.weights[*slot].name).str();
+    const Op &last = lastResult(kernel);
+    if (last.kind == OpKind::Accumulate)
+      return program_.text(body_.weights[last.get<SlotFields>().slot].name).str();
+    return nameOf(last);
+  }
+
+  void fillKernel(const Kernel &kernel, uint32_t step, NodeTemplate &out) {
+    const Op &last = lastResult(kernel);
+    out.name = kernelName(kernel, step);
     out.opType = opType(kernel);
     out.flops = count(kernel.flops.contraction + kernel.flops.other, "FLOPs", last);
     out.bytes = count(kernel.bytes, "bytes", last);
-    for (ValueId value : kernel.reads) {
-      ValueOrigin from = origin(value);
-      if (from.kind == ValueOrigin::Kind::Kernel)
-        out.kernels.push_back(from.index);
-      else if (from.kind == ValueOrigin::Kind::Input)
-        out.inputSlots.push_back(from.index);
-    }
-    llvm::sort(out.kernels);
-    out.kernels.erase(std::unique(out.kernels.begin(), out.kernels.end()), out.kernels.end());
-    llvm::sort(out.inputSlots);
-    out.inputSlots.erase(std::unique(out.inputSlots.begin(), out.inputSlots.end()), out.inputSlots.end());
+    for (ValueId value : kernel.reads)
+      dependOn(value, out);
+    for (OpId id : kernel.ops)
+      if (const Op &op = body_.op(id); op.kind == OpKind::Accumulate) {
+        // It reads what was added before.
+        out.buffersRead.push_back(op.get<SlotFields>().slot);
+        out.buffersWritten.push_back(op.get<SlotFields>().slot);
+      }
     if (detail_ == UnrollDetail::Annotations)
-      annotate(kernel, last, out);
+      annotateKernel(kernel, last, out);
   }
 
-  void annotate(const Kernel &kernel, const Op &last, KernelTemplate &out) {
-    if (last.kind == OpKind::Contract)
-      out.extents = contractExtents(last);
-    if (last.kind == OpKind::Call)
-      for (const Factor &factor : last.get<CallFields>().factors)
-        out.extents.push_back(factor.dim.size.size().value_or(0));
-    if (!last.results.empty() && body_.value(last.results[0]).type)
-      out.dtype = spelling(body_.value(last.results[0]).type->element);
-    out.part = spelling(last.part);
-    if (last.where.valid()) {
-      const SourceManager &sources = diags_.sources();
-      out.source = fmt::format("{}:{}", std::string_view(sources.name(last.where.file)),
-                               sources.lineOf(last.where.file, last.where.begin));
+  /// What is communicated, by the name of its first tensor.
+  std::string tensorName(ValueId value) const {
+    ValueOrigin from = origin(value);
+    if (from.kind == ValueOrigin::Kind::Gradient)
+      return program_.text(body_.weights[from.index].name).str();
+    if (from.kind == ValueOrigin::Kind::Scalar)
+      return program_.text(program_.scalars[from.index]).str();
+    if (program_.text(body_.value(value).name).empty())
+      value = kernels_.source[value.index];
+    return program_.text(body_.value(value).name).str();
+  }
+
+  void fillCollective(const Op &op, NodeTemplate &out) {
+    out.kind = TraceNodeKind::Collective;
+    out.collective = collectiveOf(op.kind);
+    out.groupKind = groups_.kindOf(op.get<CollectiveFields>().atoms);
+    out.name = fmt::format("{}/{}({})", tensorName(op.operands[0]), std::string_view(mnemonic(op.kind)),
+                           groups_.kinds()[out.groupKind].axes);
+    DimExpr bytes = program_.context->dims.constant(int64_t(0));
+    for (ValueId operand : op.operands) {
+      bytes = bytes + share_.bytesOf(body_.value(operand));
+      dependOn(operand, out);
     }
+    out.bytes = std::max<uint64_t>(count(bytes, "bytes", op), op.kind == OpKind::AllGather ? kLeastGathered : 1);
+    if (detail_ == UnrollDetail::Annotations) {
+      annotate(op, out);
+      for (ValueId operand : op.operands)
+        out.reads.push_back(tensor(operand));
+      for (ValueId result : op.results)
+        out.writes.push_back(tensor(result));
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Annotations
+  //===--------------------------------------------------------------------===//
+
+  void annotate(const Op &op, NodeTemplate &out) {
+    if (!op.results.empty() && body_.value(op.results[0]).type)
+      out.dtype = spelling(body_.value(op.results[0]).type->element);
+    out.part = spelling(op.part);
+    if (op.where.valid()) {
+      const SourceManager &sources = diags_.sources();
+      out.source = fmt::format("{}:{}", std::string_view(sources.name(op.where.file)),
+                               sources.lineOf(op.where.file, op.where.begin));
+    }
+  }
+
+  void annotateKernel(const Kernel &kernel, const Op &last, NodeTemplate &out) {
+    annotate(last, out);
+    if (last.kind == OpKind::Contract || last.kind == OpKind::Call)
+      out.extents = extents(last);
     for (ValueId value : kernel.reads)
       out.reads.push_back(tensor(value));
     for (ValueId value : kernel.writes)
       out.writes.push_back(tensor(value));
+    for (uint32_t slot : out.buffersWritten) {
+      TensorType type = body_.weights[slot].type;
+      type.element = body_.weights[slot].gradient;
+      TensorTemplate buffer{.origin = {.kind = ValueOrigin::Kind::Gradient, .index = slot},
+                            .name = {},
+                            .bytes = count(share_.bytesOf(type, body_.weights[slot].buffer), "bytes", last)};
+      out.reads.push_back(buffer);
+      out.writes.push_back(buffer);
+    }
   }
 
-  /// Sizes of the result's dims, then of those summed over, as they stand in the op.
-  std::vector<int64_t> contractExtents(const Op &op) const {
+  /// Sizes of the result's dims, then of those summed over, as they stand in the op; of a call those of its factors. On
+  /// a rank: its part.
+  std::vector<int64_t> extents(const Op &op) const {
     std::vector<int64_t> extents;
-    const Value &result = body_.value(op.results[0]);
-    for (const Dim &dim : result.type->dims)
-      extents.push_back(dim.size.size().value_or(0));
+    if (op.kind == OpKind::Call) {
+      for (const Factor &factor : op.get<CallFields>().factors)
+        extents.push_back(factor.dim.size.size().value_or(0));
+      return extents;
+    }
+    auto add = [&](ValueId value, NameId dim) {
+      const Value &of = body_.value(value);
+      if (of.type->has(dim))
+        extents.push_back(share_.sizeOf(of, dim).size().value_or(0));
+      return of.type->has(dim);
+    };
+    for (const Dim &dim : body_.value(op.results[0]).type->dims)
+      add(op.results[0], dim.name);
     for (NameId reduced : op.get<ContractFields>().reduced)
       for (ValueId operand : op.operands)
-        if (const Dim *dim = body_.value(operand).type->find(reduced)) {
-          extents.push_back(dim->size.size().value_or(0));
+        if (add(operand, reduced))
           break;
-        }
     return extents;
   }
 
   const Program &program_;
   const Body &body_;
+  const ProcessGroups &groups_;
   UnrollDetail detail_;
   PassStats &stats_;
   Diagnostics &diags_;
+  RankShare share_;
   BodyKernels kernels_;
+  // Per step.
+  std::vector<NodePlace> places_;
+  std::vector<llvm::SmallVector<uint32_t, 1>> scalarsOfStep_;
+  std::vector<std::optional<uint32_t>> assignedByStep_;
   bool failed_ = false;
 };
 
 } // namespace
 
-std::optional<BodyTemplate> makeTemplate(const Program &program, const Body &body, UnrollDetail detail,
-                                         PassStats &stats, Diagnostics &diags) {
-  return TemplateMaker(program, body, detail, stats, diags).run();
+std::optional<BodyTemplate> makeTemplate(const Program &program, const Body &body, const ProcessGroups &groups,
+                                         UnrollDetail detail, PassStats &stats, Diagnostics &diags) {
+  return TemplateMaker(program, body, groups, detail, stats, diags).run();
 }
 
 } // namespace stg

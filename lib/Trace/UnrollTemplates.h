@@ -1,47 +1,72 @@
 //===- UnrollTemplates.h - what the units of one body have in common --------===//
-// A body's kernels with everything that is the same in each of its units: costs,
-// the ends of names, dependencies as places inside the body or as input slots. A
-// unit adds its path and the id of its first node.
+// A body's kernels and collectives with everything that is the same in each of its units and micro-batches: costs, the
+// ends of names, dependencies as places inside the body or as slots. A unit adds its path and the ids of its first
+// nodes.
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "stg/Trace/ProcessGroups.h"
 #include "stg/Trace/Unroll.h"
+#include <array>
 
 namespace stg {
+
+/// When a node runs: per micro-batch, or once per step. AfterSync: what computes on synchronised gradients (their
+/// norm); it waits until all backward is done, or it would hold up the backward of the units that follow.
+enum class Phase : uint8_t { Forward, Backward, Sync, AfterSync, Step };
+inline constexpr size_t kPhases = 5;
+
+/// A node among those of its unit in one phase.
+struct NodePlace {
+  Phase phase = Phase::Forward;
+  uint32_t index = 0;
+  bool operator==(const NodePlace &) const = default;
+};
 
 /// Where a value comes from, as seen by a body.
 struct ValueOrigin {
   enum class Kind : uint8_t {
-    /// Result of kernel `index`.
-    Kernel,
-    /// Input, weight or state slot `index`.
+    /// What the node at `place` makes.
+    Node,
+    /// Input, weight or state slot `index`; the gradient buffer of weight slot `index`; scalar `index` of the program.
     Input,
     Weight,
     State,
+    Gradient,
+    Scalar,
     /// A constant or iota.
     Nowhere
   };
   Kind kind = Kind::Nowhere;
   uint32_t index = 0;
+  NodePlace place = {};
 };
 
 struct TensorTemplate {
   ValueOrigin origin;
-  /// Path inside the unit; for kernel results.
+  /// Path inside the unit; for results of nodes.
   llvm::StringRef name;
   uint64_t bytes = 0;
 };
 
-struct KernelTemplate {
-  /// Path inside the unit of what it computes.
-  llvm::StringRef name;
+struct NodeTemplate {
+  TraceNodeKind kind = TraceNodeKind::Compute;
+  /// `F`, `B`, `W`, `R`, `S` (trace.md 4).
+  char action = 'F';
+  /// Path inside the unit of what it computes; communication has its kind and axes behind it.
+  std::string name;
   llvm::StringRef opType;
   uint64_t flops = 0;
   uint64_t bytes = 0;
-  /// Kernels of this body whose results it reads, by place; ascending.
-  llvm::SmallVector<uint32_t, 4> kernels;
-  /// Input slots that it reads; ascending.
+  TraceCollective collective = TraceCollective::AllReduce;
+  uint32_t groupKind = 0;
+
+  // What it depends on: nodes of this unit; input slots; gradient buffers by weight slot; scalars of the step.
+  llvm::SmallVector<NodePlace, 4> nodes;
   llvm::SmallVector<uint32_t, 2> inputSlots;
+  llvm::SmallVector<uint32_t, 1> buffersRead, scalarsRead;
+  /// What later readers wait for, besides values.
+  llvm::SmallVector<uint32_t, 1> buffersWritten, scalarsWritten;
 
   // Only with UnrollDetail::Annotations.
   std::vector<int64_t> extents;
@@ -52,13 +77,16 @@ struct KernelTemplate {
 };
 
 struct BodyTemplate {
-  std::vector<KernelTemplate> kernels;
+  /// By phase, in issue order.
+  std::array<std::vector<NodeTemplate>, kPhases> nodes;
   /// One per output of the body.
   std::vector<TensorTemplate> outputs;
+
+  const std::vector<NodeTemplate> &of(Phase phase) const { return nodes[static_cast<size_t>(phase)]; }
 };
 
 /// None if a count does not fit; that has been reported.
-std::optional<BodyTemplate> makeTemplate(const Program &program, const Body &body, UnrollDetail detail,
-                                         PassStats &stats, Diagnostics &diags);
+std::optional<BodyTemplate> makeTemplate(const Program &program, const Body &body, const ProcessGroups &groups,
+                                         UnrollDetail detail, PassStats &stats, Diagnostics &diags);
 
 } // namespace stg

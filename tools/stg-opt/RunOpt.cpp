@@ -43,7 +43,7 @@ std::optional<FileId> load(const std::string &input, SourceManager &sources, Dia
 
 void printKernels(const Program &program, llvm::raw_ostream &out) {
   for (const Body &body : program.bodies) {
-    BodyKernels grouped = groupKernels(body, *program.context);
+    BodyKernels grouped = groupKernels(body, program);
     auto list = [&](llvm::ArrayRef<ValueId> values) {
       std::string text;
       for (ValueId value : values) {

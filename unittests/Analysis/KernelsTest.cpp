@@ -41,7 +41,7 @@ struct Source {
   /// Per kernel: its ops by their first results, what it reads, what it writes, bytes.
   std::vector<std::string> kernels() {
     std::vector<std::string> list;
-    for (const Kernel &kernel : groupKernels(body(), context()).kernels) {
+    for (const Kernel &kernel : groupKernels(body(), *program).kernels) {
       std::string ops;
       for (OpId id : kernel.ops)
         ops += (ops.empty() ? "" : " ") + names(body().op(id).results);
@@ -240,12 +240,139 @@ TEST(KernelsTest, CallsMoveWhatTheySay) {
   EXPECT_EQ(s.kernels(), (Strings{"o unused: x -> o unused, 4*B*D + 4*B", "p: x -> p, 99*B"}));
 }
 
+/// A program at level Explicit on a mesh dp 2 x tp 2; one body.
+struct Sharded {
+  SourceManager sources;
+  Diagnostics diags{sources};
+  std::optional<Program> program;
+  explicit Sharded(const std::string &body) {
+    program =
+        readProgram(sources.addBuffer("s.stgir", "stgir explicit program p mode train mesh dp = 2, tp = 2 sizes B = "
+                                                 "4, D = 8, F = 16 body b {\n" +
+                                                     body + "}"),
+                    diags);
+    for (const Diagnostic *diagnostic : diags.sorted())
+      ADD_FAILURE() << sources.describe(diagnostic->range) << " " << diagnostic->message;
+  }
+  std::string names(llvm::ArrayRef<ValueId> values) const {
+    std::string text;
+    for (ValueId value : values)
+      text += (text.empty() ? "" : " ") + program->text(program->bodies[0].value(value).name).str();
+    return text;
+  }
+  /// Per step: its ops (collectives in brackets), what it reads, what it writes, FLOPs and bytes as numbers.
+  std::vector<std::string> steps() const {
+    const Body &body = program->bodies[0];
+    BodyKernels grouped = groupKernels(body, *program);
+    auto number = [](DimExpr size) { return toString(*size.integer()); };
+    std::vector<std::string> list;
+    for (const BodyKernels::Step &step : grouped.steps) {
+      if (step.kernel == BodyKernels::kNone) {
+        list.push_back("(" + names(body.op(step.collective).results) + ")");
+        continue;
+      }
+      const Kernel &kernel = grouped.kernels[step.kernel];
+      std::string ops;
+      for (OpId id : kernel.ops)
+        ops += (ops.empty() ? "" : " ") +
+               (body.op(id).results.empty() ? std::string(mnemonic(body.op(id).kind)) : names(body.op(id).results));
+      list.push_back(ops + ": " + names(kernel.reads) + " -> " + names(kernel.writes) + ", " +
+                     number(kernel.flops.contraction + kernel.flops.other) + ", " + number(kernel.bytes));
+    }
+    return list;
+  }
+};
+
+TEST(KernelsTest, CollectivesCutFusedKernels) {
+  // x * rsqrt(mean(D) x * x) with D over tp: the sum is completed between two kernels of one statement.
+  Sharded s(R"(
+    input x : f32[B, D] layout [B/dp, D/tp]
+    %x : f32[B, D] layout [B/dp, D/tp] = input x kernel 0
+    %sq : f32[B, D] layout [B/dp, D/tp] = square(%x) kernel 1 compute (0, 1)
+    %sum : f32[B] layout [B/dp @ tp] = reduce(%sq) sum(D) kernel 1 compute (0, 1)
+    %all : f32[B] layout [B/dp] = all_reduce(%sum) over (1) kernel 1
+    %r : f32[B] layout [B/dp] = rsqrt(%all) kernel 1 compute (0, -1)
+    %y : f32[B, D] layout [B/dp, D/tp] = mul(%x, %r) kernel 1 compute (0, 1)
+    output y = %y
+  )");
+  // 2 x 4 elements a rank: two operations each, 32 bytes in, 8 out.
+  EXPECT_EQ(s.steps(), (Strings{"sq sum: x -> sum, 16, 40", "(all)", "r y: all x -> y, 10, 72"}));
+}
+
+TEST(KernelsTest, SlicesAndBroadcastsAreNoWorkAndReadTheirPart) {
+  Sharded s(R"(
+    input x : f32[B, D] layout [B/dp, D]
+    input g : f32[B] layout [B/dp]
+    %x : f32[B, D] layout [B/dp, D] = input x kernel 0
+    %g : f32[B] layout [B/dp] = input g kernel 0
+    %part : f32[B, D] layout [B/dp, D/tp] = shard(%x) over (1) to D kernel 1
+    %wide : f32[B, D] layout [B/dp, D/tp] = broadcast(%g) to [B, D] kernel 1
+    %y : f32[B, D] layout [B/dp, D/tp] = mul(%part, %wide, %part) kernel 2 compute (0, 1)
+    %z : f32[B, D] layout [B/dp, D] = neg(%x) kernel 3 compute (0, -1)
+    output y = %y
+    output z = %z
+  )");
+  EXPECT_EQ(s.steps(), (Strings{"y: x g -> y, 16, 72", "z: x -> z, 16, 128"}));
+}
+
+TEST(KernelsTest, PartsDoNotFuseAndAccumulationJoinsWhatMakesTheGradient) {
+  Sharded s(R"(
+    input x : f32[B, D] layout [B/dp, D]
+    input dy : f32[B, F] cotangent of 0 layout [B/dp, F/tp]
+    weight w : bf16[D, F] trained layout [D, F/tp] buffer [D, F/tp @ dp]
+    weight c : f32[B, F] trained layout [B/dp, F/tp] buffer [B/dp, F/tp]
+    %x : f32[B, D] layout [B/dp, D] = input x kernel 0
+    %dy : f32[B, F] layout [B/dp, F/tp] = input dy kernel 0
+    %y : f32[B, D] layout [B/dp, D] = neg(%x) kernel 1 compute (0, -1)
+    %dx : f32[B, D] layout [B/dp, D] = neg(%y) part input-grad kernel 1 compute (0, -1)
+    %dw : bf16[D, F] layout [D, F/tp @ dp] = contract(%x, %dy) sum(B) part weight-grad kernel 2 compute (2, 1)
+    accumulate w(%dw) part weight-grad kernel 2
+    accumulate c(%dy) part weight-grad kernel 3
+    output y = %y
+    output dx = %dx cotangent of 0
+  )");
+  // The buffer of w is f32 (256 bytes a rank, read and written); the gradient itself stays in the kernel. What a slot
+  // brings is added by a kernel of its own: 2 x 8 values read, the buffer read and written.
+  EXPECT_EQ(s.steps(), (Strings{"y: x -> y, 16, 128", "dx: y -> dx, 16, 128",
+                                "dw accumulate: x dy -> , 256, " + std::to_string(64 + 64 + 2 * 256),
+                                "accumulate: dy -> , 0, " + std::to_string(64 + 2 * 64)}));
+}
+
+TEST(KernelsTest, DeclaredBytesShrinkWithTheirOperands) {
+  Sharded s(R"(
+    input x : f32[B, D] layout [B/dp, D]
+    %x : f32[B, D] layout [B/dp, D] = input x kernel 0
+    %o : f32[B, D] layout [B/dp, D] = call op(%x{b, d}) -> (f32{b, d}) factors (b is [B] map, d is [D] whole) flops [6*B] bytes [100*B] kernel 1 compute (0, -1)
+    output o = %o
+  )");
+  EXPECT_EQ(s.steps(), Strings{"o: x -> o, 12, 200"});
+}
+
+TEST(KernelsTest, TensOfThousandsOfKernelsTakeNoTimeToSpeakOf) {
+  // Each statement has two ops around a contraction, and reads the one before.
+  std::string text = std::string(kHeader) + "body b {\ninput x : bf16[D]\n%x : bf16[D] = input x kernel 0\n";
+  std::string last = "x";
+  constexpr int kStatements = 10000;
+  for (int i = 1; i <= kStatements; ++i) {
+    std::string n = std::to_string(i), kernel = " kernel " + n + "\n";
+    text += "%a" + n + " : bf16[D] = neg(%" + last + ")" + kernel + "%b" + n + " : bf16[D] = contract(%a" + n +
+            ") sum()" + kernel + "%c" + n + " : bf16[D] = neg(%b" + n + ")" + kernel;
+    last = "c" + n;
+  }
+  text += "output y = %" + last + "\n}\n";
+  SourceManager sources;
+  Diagnostics diags(sources);
+  std::optional<Program> program = readProgram(sources.addBuffer("long.stgir", text), diags);
+  ASSERT_TRUE(program);
+  EXPECT_EQ(groupKernels(program->bodies[0], *program).kernels.size(), 3u * kStatements);
+}
+
 TEST(KernelsTest, RandomBodiesGroupIntoOrderedConvexKernels) {
   uint64_t first = firstSeed(1);
   for (uint64_t seed = first; seed < first + 500; ++seed) {
     Program program = randomProgram(seed, {.maxOps = 30});
     for (const Body &body : program.bodies) {
-      BodyKernels grouped = groupKernels(body, *program.context);
+      BodyKernels grouped = groupKernels(body, program);
       for (uint32_t i = 0; i < body.ops.size(); ++i) {
         const Op &op = body.ops[i];
         uint32_t kernel = grouped.kernelOfOp[i];
@@ -253,7 +380,9 @@ TEST(KernelsTest, RandomBodiesGroupIntoOrderedConvexKernels) {
         if (kernel == BodyKernels::kNone)
           continue;
         ASSERT_TRUE(llvm::is_contained(grouped.kernels[kernel].ops, OpId(i)));
-        ASSERT_EQ(grouped.kernels[kernel].statement, op.kernel);
+        ASSERT_EQ(grouped.kernels[kernel].part, op.part);
+        if (op.kind != OpKind::Accumulate)
+          ASSERT_EQ(grouped.kernels[kernel].statement, op.kernel);
         // An order in which every kernel finds what it reads exists, and it is the one given: so no path comes back.
         for (ValueId operand : op.operands) {
           uint32_t producer = grouped.producer(body, operand);

@@ -2,6 +2,7 @@
 
 #include "stg/Chakra/EmitProgram.h"
 #include "Interp/TinyProgram.h"
+#include "Trace/TrainStep.h"
 #include "stg/Chakra/EtCommands.h"
 #include "stg/Chakra/TraceReader.h"
 #include "stg/Shape/InferShapes.h"
@@ -91,7 +92,65 @@ TEST_F(EmitProgram, SameProgramSameBytes) {
        two = llvm::MemoryBuffer::getFile(root + "/two/toy.0.et");
   ASSERT_TRUE(one && two);
   EXPECT_EQ((*one)->getBuffer(), (*two)->getBuffer());
-  EXPECT_NE(metadataOf(tiny.program, "0.1.0").programHash, std::string(16, '0'));
+  EXPECT_NE(metadataOf(tiny.program, ProcessGroups(tiny.program), "0.1.0").programHash, std::string(16, '0'));
+}
+
+TEST_F(EmitProgram, EachRankNamesItsOwnGroups) {
+  Program program = trainStep();
+  ASSERT_EQ(emitProgram(program, options("out"), summary, stats, diags), Outcome::Done);
+  EXPECT_EQ(run(verifyTraces, {.inputs = {root + "/out"}}).substr(0, 3), "ok:");
+  EXPECT_TRUE(diags.sorted().empty());
+  auto groups = readGroupFile(root + "/out/comm_groups.json");
+  ASSERT_TRUE(bool(groups));
+  std::map<std::string, std::vector<uint32_t>> expected = {{"1", {0, 1}}, {"3", {2, 3}}, {"2", {0, 2}}, {"4", {1, 3}}};
+  EXPECT_EQ(*groups, expected);
+  const char *tp[] = {"1", "1", "3", "3"}, *dp[] = {"2", "4", "2", "4"};
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    auto reader = TraceReader::open(root + "/out/toy." + std::to_string(rank) + ".et");
+    ASSERT_TRUE(bool(reader));
+    std::string kinds;
+    for (const DecodedAttribute &attribute : reader->metadata()->attributes)
+      if (attribute.name == "group_kinds")
+        kinds = *attribute.asString();
+    EXPECT_EQ(kinds, "tp dp");
+    DecodedNode node;
+    size_t collectives = 0;
+    while (reader->next(node)) {
+      if (!node.is(EtNodeType::Coll))
+        continue;
+      ++collectives;
+      bool overTp = node.name.find("(tp)") != std::string::npos;
+      EXPECT_EQ(*node.find("pg_name")->asString(), overTp ? tp[rank] : dp[rank]) << node.name;
+    }
+    EXPECT_EQ(collectives, 2u * 2 * 2 + 2 + 1);
+  }
+}
+
+TEST_F(EmitProgram, GroupIdsHaveAFixedWidthOnManyRanksAndAnyThreads) {
+  Program program = trainStep(trainStepText(1, 1, 64));
+  EmitOptions one = options("one"), many = options("many");
+  one.threads = 1;
+  many.threads = 4;
+  ASSERT_EQ(emitProgram(program, one, summary, stats, diags), Outcome::Done);
+  ASSERT_EQ(emitProgram(program, many, summary, stats, diags), Outcome::Done);
+  EXPECT_EQ(summary.ranks, 128u);
+  for (uint32_t rank : {0u, 1u, 63u, 64u, 127u}) {
+    std::string name = "/toy." + std::to_string(rank) + ".et";
+    auto left = llvm::MemoryBuffer::getFile(root + "/one" + name),
+         right = llvm::MemoryBuffer::getFile(root + "/many" + name);
+    ASSERT_TRUE(left && right);
+    EXPECT_EQ((*left)->getBuffer(), (*right)->getBuffer());
+    EXPECT_EQ((*left)->getBufferSize(), summary.bytesPerRank);
+  }
+  EXPECT_EQ(run(verifyTraces, {.inputs = {root + "/many"}}).substr(0, 3), "ok:");
+}
+
+TEST_F(EmitProgram, OtherReadersTargetIsVerifiedByItsOwnRule) {
+  Program program = trainStep();
+  EmitOptions chakra = options("out");
+  chakra.target = TraceTarget::Chakra;
+  ASSERT_EQ(emitProgram(program, chakra, summary, stats, diags), Outcome::Done);
+  EXPECT_EQ(run(verifyTraces, {.inputs = {root + "/out"}, .target = TraceTarget::Chakra}).substr(0, 3), "ok:");
 }
 
 TEST_F(EmitProgram, WhatIsNoTraceIsNotReplaced) {

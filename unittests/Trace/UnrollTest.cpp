@@ -29,7 +29,8 @@ struct Unrolled {
     PassStats shapes;
     EXPECT_EQ(inferShapes(program, diags, shapes), Outcome::Done);
     program.level = Level::Typed;
-    outcome = unrollForward(program, options, [this](const TraceNode &node) { keep(node); }, stats, diags);
+    outcome =
+        unroll(program, ProcessGroups(program), options, [this](const TraceNode &node) { keep(node); }, stats, diags);
   }
   void keep(const TraceNode &node) {
     Kept &kept = nodes.emplace_back();

@@ -1,6 +1,6 @@
 //===- Cost.h - FLOPs of ops, bodies and programs ---------------------------===//
-// Formulas follow the op's structure (language.md P5): a multiply-add is 2 FLOPs, sizes are global. Contraction FLOPs
-// are what model FLOPs utilisation counts; everything else is `other`. Programs must be Typed.
+// Formulas follow the op's structure (language.md P5): a multiply-add is 2 FLOPs. Sizes are global but for RankShare.
+// Contraction FLOPs are what model FLOPs utilisation counts; everything else is `other`. Programs must be Typed.
 //===----------------------------------------------------------------------===//
 #ifndef STG_ANALYSIS_COST_H
 #define STG_ANALYSIS_COST_H
@@ -31,6 +31,29 @@ OpCost costOf(const Program &program, PassStats &stats);
 
 /// Elements of all weights: of the program, and owned by units.
 DimExpr parameterCount(const Program &program);
+
+/// What one rank computes and holds: the global figures below level Laid, its share of them from Laid on.
+class RankShare {
+public:
+  explicit RankShare(const Program &program);
+  /// Global figures.
+  explicit RankShare(IRContext &context) : context_(context) {}
+
+  /// FLOPs of the op, divided by the sizes of the atoms in `Op::compute`.
+  OpCost costOf(const Op &op, const Body &body) const;
+  DimExpr bytesOf(const TensorType &type, const std::optional<Layout> &layout) const;
+  DimExpr bytesOf(const Value &value) const { return bytesOf(*value.type, value.layout); }
+  /// Size of a dim that the value has.
+  DimExpr sizeOf(const Value &value, NameId dim) const;
+  /// What a call says that it moves; on a rank as much less as its operands and results are smaller. Null if the call
+  /// says nothing.
+  DimExpr declaredBytes(const Op &call, const Body &body) const;
+
+private:
+  IRContext &context_;
+  /// Empty: everything is global.
+  std::vector<MeshAtom> atoms_;
+};
 
 } // namespace stg
 

@@ -1,6 +1,7 @@
 //===- EmitProgram.h - a program as a directory of Chakra files -------------===//
 // Unrolls once, encodes once, and writes that image for every rank of the mesh
-// behind its own metadata: until layouts split something, all ranks run the same.
+// behind its own metadata, with the ids of its own process groups: all ranks run
+// the same program.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -10,6 +11,7 @@
 #include "stg/Support/Diagnostics.h"
 #include "stg/Support/Outcome.h"
 #include "stg/Trace/CheckTrace.h"
+#include "stg/Trace/ProcessGroups.h"
 
 namespace stg {
 
@@ -41,8 +43,9 @@ struct TraceOutput {
   EmitSummary summary = {};
 };
 
-/// Writes all programs into one directory, which appears when the last is complete. Programs must be Typed. E751, E752,
-/// or E606 if the directory cannot be written; nothing is left behind then. `options.prefix` is not used.
+/// Writes all programs into one directory, which appears when the last is complete. Programs are as unroll() needs
+/// them. E751, E752, or E606 if the directory cannot be written; nothing is left behind then. `options.prefix` is not
+/// used.
 Outcome emitPrograms(llvm::MutableArrayRef<TraceOutput> outputs, const EmitOptions &options, PassStats &stats,
                      Diagnostics &diags);
 
@@ -51,7 +54,7 @@ Outcome emitProgram(const Program &program, const EmitOptions &options, EmitSumm
                     Diagnostics &diags);
 
 /// The metadata of a program's traces, as rank 0 has it: `mesh` is `dp 2 x tp 4` or `one rank`, the hash that of the
-/// program's text.
-TraceMetadata metadataOf(const Program &program, llvm::StringRef compilerVersion);
+/// program's text; `groups` are those of the program.
+TraceMetadata metadataOf(const Program &program, const ProcessGroups &groups, llvm::StringRef compilerVersion);
 
 } // namespace stg

@@ -38,6 +38,12 @@ std::string groupName(uint32_t group, unsigned digits);
 /// The framed GlobalMetadata message that a rank's file begins with. Its length does not depend on the rank.
 std::string encodeMetadata(const TraceMetadata &metadata);
 
+/// The text of a group id inside an image: `groupDigits` characters.
+struct GroupPatch {
+  uint64_t offset = 0;
+  uint32_t kind = 0;
+};
+
 /// Collects the framed messages of a rank's nodes. append() copies all it needs from the node.
 class NodeEncoder {
 public:
@@ -47,8 +53,13 @@ public:
 
   llvm::StringRef bytes() const { return {data_.get(), size_}; }
   uint64_t nodes() const { return nodes_; }
+  /// Where ids of groups stand, which differ between ranks.
+  llvm::ArrayRef<GroupPatch> patches() const { return patches_; }
   /// Forgets the nodes and keeps the memory.
-  void clear() { size_ = nodes_ = 0; }
+  void clear() {
+    size_ = nodes_ = 0;
+    patches_.clear();
+  }
 
 private:
   void reserve(size_t more);
@@ -58,6 +69,7 @@ private:
   size_t size_ = 0;
   size_t capacity_ = 0;
   uint64_t nodes_ = 0;
+  std::vector<GroupPatch> patches_;
 };
 
 } // namespace stg

@@ -42,7 +42,7 @@ struct TraceAnnotations {
   /// Sizes of the factors of a contraction, from which M, N and K can be had.
   llvm::ArrayRef<int64_t> extents;
   llvm::StringRef dtype;
-  /// forward, input-grad, weight-grad, recompute or step.
+  /// forward, input-grad, weight-grad, recompute, sync or step.
   llvm::StringRef part;
   std::optional<int64_t> microBatch;
   /// Place in the program, `file:line`.
@@ -71,8 +71,10 @@ struct TraceNode {
   uint64_t bytes = 0;
 
   TraceCollective collective = TraceCollective::AllReduce;
-  /// Collectives: id of the process group, 1 or more.
+  /// Collectives: id of the process group, 1 or more, of rank 0 where all ranks run this program; and its kind
+  /// (ProcessGroups), from which other ranks have theirs.
   uint32_t group = 0;
+  uint32_t groupKind = 0;
   /// Sends and receives: both ends on both nodes.
   uint32_t sourceRank = 0;
   uint32_t destinationRank = 0;
@@ -89,6 +91,10 @@ struct TraceMetadata {
   uint32_t worldSize = 1;
   /// The mesh as text: `pp 4 x dp 2 x tp 2`.
   std::string mesh;
+  /// The axes of each kind of process group, in order, and the distance of two ids of one kind: group id g is of kind
+  /// (g - 1) % groupStride. Empty without groups.
+  std::string groupKinds;
+  uint32_t groupStride = 1;
   /// Hash of the program, in hexadecimal.
   std::string programHash;
 };
