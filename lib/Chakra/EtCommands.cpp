@@ -37,6 +37,18 @@ std::optional<TraceReader> openFile(const TraceSet::File &file, Diagnostics &dia
   return std::nullopt;
 }
 
+/// The group file, if there is one; false if it cannot be read.
+bool readGroups(llvm::StringRef path, std::optional<GroupTable> &into, Diagnostics &diags) {
+  if (path.empty())
+    return true;
+  llvm::Expected<GroupTable> groups = readGroupFile(path);
+  if (groups)
+    into = std::move(*groups);
+  else
+    reportError(groups.takeError(), diags);
+  return into.has_value();
+}
+
 std::string_view endingText(TraceReader::Ending ending) {
   switch (ending) {
   case TraceReader::Ending::Clean:
@@ -101,6 +113,35 @@ void printTable(llvm::raw_ostream &out, llvm::StringRef title, const std::map<st
     out << fmt::format("  {:<20}{:>12}{:>24}{:>24}\n", name, totals.nodes, number(totals.flops), number(totals.bytes));
 }
 
+/// `0-3, 8`: ascending numbers.
+std::string rangesText(llvm::ArrayRef<uint32_t> numbers) {
+  std::string text;
+  for (size_t first = 0, last = 0; first < numbers.size(); first = ++last) {
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1)
+      ++last;
+    text += fmt::format("{}{}", first == 0 ? "" : ", ", numbers[first]);
+    if (last != first)
+      text += fmt::format("-{}", numbers[last]);
+  }
+  return text;
+}
+
+std::string sizeText(size_t groupSize) { return groupSize == 0 ? "?" : std::to_string(groupSize); }
+
+void printClasses(const TraceStats &stats, llvm::raw_ostream &out) {
+  for (size_t i = 0; i < stats.classes().size(); ++i) {
+    const RankClass &own = stats.classes()[i];
+    out << fmt::format("class {}: ranks {}; each {} nodes, {} flops, {} bytes\n", i, rangesText(own.ranks),
+                       own.total.nodes, number(own.total.flops), number(own.total.bytes));
+    if (own.communication.empty())
+      continue;
+    out << fmt::format("  {:<20}{:<16}{:>6}{:>12}{:>24}\n", "communication", "axes", "ranks", "nodes", "bytes");
+    for (const auto &[kind, totals] : own.communication)
+      out << fmt::format("  {:<20}{:<16}{:>6}{:>12}{:>24}\n", kind.kind, kind.axes.empty() ? "-" : kind.axes,
+                         sizeText(kind.groupSize), totals.nodes, number(totals.bytes));
+  }
+}
+
 void printText(const TraceStats &stats, llvm::raw_ostream &out) {
   uint64_t fileBytes = 0;
   for (const RankTotals &rank : stats.ranks())
@@ -111,6 +152,7 @@ void printText(const TraceStats &stats, llvm::raw_ostream &out) {
   printTable(out, "type", stats.byType());
   printTable(out, "op_type", stats.byOp());
   printTable(out, "collective", stats.byCollective());
+  printClasses(stats, out);
   if (!stats.machine())
     return;
   out << fmt::format("rooflines at {} TFLOP/s, {} GB/s, in ns\n", stats.machine()->peakTflops,
@@ -150,6 +192,24 @@ void printJson(const TraceStats &stats, llvm::raw_ostream &out) {
         json.attribute("peak_tflops", stats.machine()->peakTflops);
         json.attribute("hbm_gbps", stats.machine()->memoryGbps);
       });
+    json.attributeArray("classes", [&] {
+      for (const RankClass &own : stats.classes())
+        json.object([&] {
+          json.attribute("ranks", rangesText(own.ranks));
+          json.attribute("count", static_cast<int64_t>(own.ranks.size()));
+          totals(own.total);
+          json.attributeArray("communication", [&] {
+            for (const auto &[kind, sums] : own.communication)
+              json.object([&] {
+                json.attribute("kind", kind.kind);
+                json.attribute("axes", kind.axes);
+                json.attribute("group_size", static_cast<int64_t>(kind.groupSize));
+                json.attribute("count", sums.nodes);
+                sum("bytes", sums.bytes);
+              });
+          });
+        });
+    });
     json.attributeArray("ranks", [&] {
       for (const RankTotals &rank : stats.ranks())
         json.object([&] {
@@ -172,7 +232,10 @@ ExitStatus printTraceStats(const StatsOptions &options, llvm::raw_ostream &out, 
   std::optional<TraceSet> set = findSet(options.inputs, diags);
   if (!set)
     return diags.exitStatus();
-  TraceStats stats(options.machine);
+  std::optional<GroupTable> groups;
+  if (!readGroups(set->groupFile, groups, diags))
+    return diags.exitStatus();
+  TraceStats stats(options.machine, std::move(groups));
   DecodedNode node;
   size_t opened = 0;
   for (const TraceSet::File &file : set->files) {
@@ -180,9 +243,10 @@ ExitStatus printTraceStats(const StatsOptions &options, llvm::raw_ostream &out, 
     if (!reader)
       continue;
     ++opened;
-    stats.beginRank(file.rank, reader->fileBytes());
+    stats.beginRank(file.rank, reader->fileBytes(), reader->metadata() ? &*reader->metadata() : nullptr);
     while (reader->next(node))
       stats.add(node);
+    stats.endRank();
     reportEnding(*reader, file, diags);
   }
   if (opened == 0)
@@ -242,14 +306,8 @@ ExitStatus verifyTraces(const VerifyOptions &options, llvm::raw_ostream &out, Di
       .target = options.target, .scope = whole ? CheckScope::WholeSet : CheckScope::Files, .machine = options.machine};
   check.worldSize = worldSize(*set, check.scope);
   std::string groupFile = options.groupFile.empty() ? set->groupFile : options.groupFile;
-  if (!groupFile.empty()) {
-    llvm::Expected<GroupTable> groups = readGroupFile(groupFile);
-    if (!groups) {
-      reportError(groups.takeError(), diags);
-      return diags.exitStatus();
-    }
-    check.groups = std::move(*groups);
-  }
+  if (!readGroups(groupFile, check.groups, diags))
+    return diags.exitStatus();
 
   TraceFindings findings(diags, options.keep);
   TraceChecker checker(check, findings);
@@ -272,6 +330,8 @@ ExitStatus verifyTraces(const VerifyOptions &options, llvm::raw_ostream &out, Di
 
   std::string size = fmt::format("{}, {}, {} dependencies", plural(checker.ranks().size(), "rank"),
                                  plural(nodes, "node"), dependencies);
+  if (const ReplayVerdict &replay = checker.replay(); replay.hasMessages && replay.eager == true)
+    size += replay.rendezvous == true ? "; sends may wait for their receives" : "; sends must not wait";
   if (findings.counts().empty() && !diags.hasErrors()) {
     out << "ok: " << size << '\n';
     return ExitStatus::Done;

@@ -7,9 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "stg/Trace/CheckTrace.h"
+#include "CheckCommunication.h"
 #include "fmt/format.h"
+#include "stg/Trace/ProcessGroups.h"
 #include <algorithm>
 #include <charconv>
+#include <numeric>
+#include <queue>
 #include <set>
 
 namespace stg {
@@ -19,8 +23,6 @@ namespace {
 constexpr uint64_t kTagLimit = 500'000'000;
 /// ASTRA-sim's default of `preferred-dataset-splits`.
 constexpr uint64_t kSplits = 4;
-/// Group ids that agree modulo this share tags.
-constexpr int64_t kGroupPeriod = 500;
 
 std::string nodesText(uint64_t count) { return fmt::format("{} node{}", count, count == 1 ? "" : "s"); }
 
@@ -33,10 +35,15 @@ bool TraceFindings::count(const DiagnosticInfo &info) {
 }
 
 TraceChecker::TraceChecker(CheckOptions options, TraceFindings &findings)
-    : options_(std::move(options)), findings_(findings) {
-  if (options_.groups)
+    : options_(std::move(options)), findings_(findings),
+      communication_(std::make_unique<CommunicationChecker>(options_, groups_, findings)) {
+  if (options_.groups) {
     checkGroups();
+    checkGroupTags();
+  }
 }
+
+TraceChecker::~TraceChecker() = default;
 
 template <class Row>
 void TraceChecker::report(const DecodedNode *node, std::string seen, const char *effect, const char *remedy) {
@@ -64,7 +71,7 @@ void TraceChecker::checkGroups() {
                                      "number groups from 1, and list ranks of the trace set once each");
       continue;
     }
-    if (!groups_.try_emplace(id, Group{key, ranks}).second)
+    if (!groups_.try_emplace(id, CheckedGroup{key, ranks}).second)
       reportSet<diag::TraceBadGroup>(fmt::format("group \"{}\" has the number of group \"{}\"", key, groups_[id].key),
                                      "ASTRA-sim aborts or runs another ring than meant",
                                      "number groups from 1, and list ranks of the trace set once each");
@@ -83,24 +90,29 @@ void TraceChecker::checkGroups() {
           "ASTRA-sim aborts or runs another ring than meant",
           "number groups from 1, and list ranks of the trace set once each");
   }
+}
 
-  // Per residue: for each rank the groups seen so far; a group that meets an earlier one twice collides with it.
-  std::map<int64_t, std::vector<int64_t>> byResidue;
+void TraceChecker::checkGroupTags() {
+  std::vector<std::pair<int32_t, int64_t>> byTag; // first tag, id
   for (const auto &[id, group] : groups_)
-    byResidue[id % kGroupPeriod].push_back(id);
-  for (const auto &[residue, ids] : byResidue) {
-    std::map<uint32_t, std::vector<int64_t>> groupsOfRank;
-    for (int64_t id : ids) {
-      std::map<int64_t, unsigned> shared;
-      for (uint32_t rank : std::set<uint32_t>(groups_[id].ranks.begin(), groups_[id].ranks.end())) {
-        for (int64_t other : groupsOfRank[rank])
-          if (++shared[other] == 2)
-            reportSet<diag::TraceGroupsCollide>(
-                fmt::format("groups \"{}\" and \"{}\" share two ranks", groups_[other].key, groups_[id].key),
-                "messages of one group are taken for messages of the other",
-                "choose ids that differ modulo 500 for groups that share two ranks");
-        groupsOfRank[rank].push_back(id);
-      }
+    byTag.push_back({firstGroupTag(id), id});
+  std::sort(byTag.begin(), byTag.end());
+  // For each rank the groups seen so far whose tags may still be met; a group that meets one of them twice collides.
+  std::map<uint32_t, std::vector<int64_t>> groupsOfRank;
+  for (const auto &[tag, id] : byTag) {
+    std::map<int64_t, unsigned> shared;
+    for (uint32_t rank : std::set<uint32_t>(groups_[id].ranks.begin(), groups_[id].ranks.end())) {
+      std::vector<int64_t> &others = groupsOfRank[rank];
+      std::erase_if(others, [id = id](int64_t other) { return !groupTagsCollide(other, id); });
+      for (int64_t other : others)
+        if (++shared[other] == 2)
+          reportSet<diag::TraceGroupsCollide>(
+              fmt::format("groups \"{}\" and \"{}\" share two ranks", groups_[other].key, groups_[id].key),
+              "messages of one group are taken for messages of the other",
+              "choose ids that differ modulo 500 for groups that share two ranks, below 2148 (where ASTRA-sim's 32 "
+              "bits "
+              "wrap)");
+      others.push_back(id);
     }
   }
 }
@@ -118,6 +130,7 @@ void TraceChecker::beginRank(uint32_t rank, bool hasMetadata) {
   places_.clear();
   groupless_.reset();
   usesGroups_ = false;
+  communication_->beginRank(rank);
   if (!hasMetadata)
     report<diag::TraceWithoutMetadata>(nullptr, "the file begins with a node",
                                        "readers take the first message for metadata and lose the first node silently",
@@ -132,6 +145,7 @@ void TraceChecker::node(const DecodedNode &node) {
     report<diag::TraceDuplicateId>(&node, fmt::format("the id is that of `{}` too", names_[places_[node.id]]),
                                    "one of the nodes is never executed, and the rank is reported as finished",
                                    "number the nodes of a rank uniquely");
+  communication_->node(node, static_cast<uint32_t>(ids_.size()));
   ids_.push_back(node.id);
   names_.push_back(node.name);
   dependencies_.insert(dependencies_.end(), node.dataDeps.begin(), node.dataDeps.end());
@@ -349,10 +363,10 @@ void TraceChecker::endRank(FileEnd end, uint64_t offset) {
         &*groupless_, "it has no pg_name, though other collectives have one",
         "the collective runs over all ranks, with tags that hang after unequal traffic of groups",
         "name a group in pg_name, for all ranks too");
-  checkGraph();
+  checkGraph(end);
 }
 
-void TraceChecker::checkGraph() {
+void TraceChecker::checkGraph(FileEnd end) {
   std::vector<uint32_t> offsets = {0}, parents;
   offsets.reserve(ids_.size() + 1);
   parents.reserve(dependencies_.size());
@@ -373,18 +387,25 @@ void TraceChecker::checkGraph() {
     }
     offsets.push_back(static_cast<uint32_t>(parents.size()));
   }
-  checkCycle(offsets, parents);
+  std::vector<uint32_t> order = sortGraph(offsets, parents);
+  // What a file lacks cannot be held against other ranks.
+  if (end != FileEnd::Clean)
+    order.clear();
+  communication_->endRank(order, offsets, parents);
 }
 
-void TraceChecker::checkCycle(const std::vector<uint32_t> &offsets, const std::vector<uint32_t> &parents) {
+std::vector<uint32_t> TraceChecker::sortGraph(const std::vector<uint32_t> &offsets,
+                                              const std::vector<uint32_t> &parents) {
   uint32_t count = static_cast<uint32_t>(ids_.size());
+  std::vector<uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
   // Dependencies that all point back in the file cannot form a cycle.
   bool backwards = true;
   for (uint32_t place = 0; place < count && backwards; ++place)
     for (uint32_t i = offsets[place]; i < offsets[place + 1]; ++i)
       backwards &= parents[i] < place;
   if (backwards)
-    return;
+    return order;
 
   std::vector<uint32_t> childStart(count + 2), children(parents.size()), waiting(count);
   for (uint32_t parent : parents)
@@ -396,21 +417,32 @@ void TraceChecker::checkCycle(const std::vector<uint32_t> &offsets, const std::v
     for (uint32_t i = offsets[place]; i < offsets[place + 1]; ++i)
       children[childStart[parents[i] + 1]++] = place;
   }
-  std::vector<uint32_t> ready;
+  // Of those that may come next, the first in the file.
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
   for (uint32_t place = 0; place < count; ++place)
     if (waiting[place] == 0)
-      ready.push_back(place);
-  for (size_t i = 0; i < ready.size(); ++i)
-    for (uint32_t c = childStart[ready[i]]; c < childStart[ready[i] + 1]; ++c)
+      ready.push(place);
+  order.clear();
+  while (!ready.empty()) {
+    uint32_t place = ready.top();
+    ready.pop();
+    order.push_back(place);
+    for (uint32_t c = childStart[place]; c < childStart[place + 1]; ++c)
       if (--waiting[children[c]] == 0)
-        ready.push_back(children[c]);
-  if (ready.size() == count)
-    return;
+        ready.push(children[c]);
+  }
+  if (order.size() == count)
+    return order;
+  reportCycle(offsets, parents, waiting, count - order.size());
+  return {};
+}
 
-  uint32_t at = static_cast<uint32_t>(std::find_if(waiting.begin(), waiting.end(), [](uint32_t w) { return w != 0; }) -
-                                      waiting.begin());
+void TraceChecker::reportCycle(const std::vector<uint32_t> &offsets, const std::vector<uint32_t> &parents,
+                               const std::vector<uint32_t> &waiting, uint64_t stuck) {
+  auto isStuck = [](uint32_t missing) { return missing != 0; };
+  auto at = static_cast<uint32_t>(std::find_if(waiting.begin(), waiting.end(), isStuck) - waiting.begin());
   std::vector<uint32_t> walk;
-  std::vector<bool> seen(count);
+  std::vector<bool> seen(ids_.size());
   while (!seen[at]) {
     seen[at] = true;
     walk.push_back(at);
@@ -429,10 +461,9 @@ void TraceChecker::checkCycle(const std::vector<uint32_t> &offsets, const std::v
   DecodedNode first;
   first.id = ids_[walk[0]];
   first.name = names_[walk[0]];
-  report<diag::TraceCycle>(
-      &first, fmt::format("it waits for itself ({}); {} can never start", text, nodesText(count - ready.size())),
-      "none of these nodes is ever executed, yet the rank is reported as finished",
-      "dependencies of a node must be able to finish before it");
+  report<diag::TraceCycle>(&first, fmt::format("it waits for itself ({}); {} can never start", text, nodesText(stuck)),
+                           "none of these nodes is ever executed, yet the rank is reported as finished",
+                           "dependencies of a node must be able to finish before it");
 }
 
 //===----------------------------------------------------------------------===//
@@ -440,6 +471,11 @@ void TraceChecker::checkCycle(const std::vector<uint32_t> &offsets, const std::v
 //===----------------------------------------------------------------------===//
 
 void TraceChecker::finish() {
+  checkRanks();
+  replay_ = communication_->finish();
+}
+
+void TraceChecker::checkRanks() {
   if (options_.scope != CheckScope::WholeSet)
     return;
   static constexpr const char *kEffect = "ASTRA-sim exits: it opens a file for every rank from 0";

@@ -27,8 +27,12 @@ DecodedNode compute(uint64_t id, std::vector<uint64_t> deps = {}, int64_t flops 
                          attribute("tensor_size", AttributeKind::Uint64, bytes)}};
 }
 
-DecodedNode collective(uint64_t id, int64_t type, int64_t size, std::optional<std::string> group) {
-  DecodedNode node{.id = id, .name = "c" + std::to_string(id), .type = static_cast<uint32_t>(EtNodeType::Coll)};
+DecodedNode collective(uint64_t id, int64_t type, int64_t size, std::optional<std::string> group,
+                       std::vector<uint64_t> after = {}) {
+  DecodedNode node{.id = id,
+                   .name = "c" + std::to_string(id),
+                   .type = static_cast<uint32_t>(EtNodeType::Coll),
+                   .ctrlDeps = std::move(after)};
   node.attributes = {int64("comm_type", type), int64("comm_size", size)};
   if (group)
     node.attributes.push_back(text("pg_name", *group));
@@ -36,10 +40,11 @@ DecodedNode collective(uint64_t id, int64_t type, int64_t size, std::optional<st
 }
 
 DecodedNode message(uint64_t id, EtNodeType type, int64_t source, int64_t destination, int64_t tag = 1,
-                    int64_t size = 8) {
+                    int64_t size = 8, std::vector<uint64_t> after = {}) {
   return {.id = id,
           .name = "m" + std::to_string(id),
           .type = static_cast<uint32_t>(type),
+          .ctrlDeps = std::move(after),
           .attributes = {int64("comm_size", size), int32("comm_src", source), int32("comm_dst", destination),
                          int32("comm_tag", tag)}};
 }
@@ -78,7 +83,7 @@ TEST(CheckTrace, GoodTracesHaveNoFinding) {
   EXPECT_THAT(Check({compute(1), compute(2, {1}), compute(3, {2, 1})}).faults(), IsEmpty());
   // Dependencies may point forward in the file, as long as they end somewhere.
   EXPECT_THAT(Check({compute(3, {9}), compute(9, {5}), compute(5)}).faults(), IsEmpty());
-  EXPECT_THAT(Check({compute(1), collective(2, kAllReduce, 64, "1"), message(3, EtNodeType::Send, 0, 1),
+  EXPECT_THAT(Check({compute(1), collective(2, kAllReduce, 64, "1"), message(3, EtNodeType::Send, 0, 1, 1, 8, {2}),
                      message(4, EtNodeType::Recv, 1, 0)},
                     ofTwoRanks())
                   .faults(),
@@ -173,10 +178,10 @@ TEST(CheckTrace, Collectives) {
   // A padded name is the same number; a collective over all ranks may go without a group, unless others have one.
   EXPECT_THAT(faults(collective(2, kAllReduce, 8, "001")), IsEmpty());
   EXPECT_THAT(faults(collective(2, kAllReduce, 8, std::nullopt)), IsEmpty());
-  EXPECT_THAT(
-      Check({compute(1), collective(2, kAllReduce, 8, std::nullopt), collective(3, kAllReduce, 8, "1")}, ofTwoRanks())
-          .faults(),
-      ElementsAre("[E741]"));
+  EXPECT_THAT(Check({compute(1), collective(2, kAllReduce, 8, std::nullopt), collective(3, kAllReduce, 8, "1", {2})},
+                    ofTwoRanks())
+                  .faults(),
+              ElementsAre("[E741]"));
   EXPECT_THAT(Check({compute(1), collective(2, kAllReduce, 8, std::nullopt)}).faults(), ElementsAre("[E744]"));
 }
 

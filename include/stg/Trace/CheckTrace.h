@@ -2,69 +2,23 @@
 // Checks traces of any producer against what readers do with them (docs/traces.md).
 // It works on decoded nodes and shares no code with what writes our traces.
 //
-// Ranks are fed one after the other and node by node. Of a rank, only what other
-// ranks must be compared with is kept when it is finished (RankSummary), so that
-// memory does not grow with all nodes of all ranks.
+// Ranks are fed one after the other and node by node. Of a rank, only its
+// communication is kept when it is finished, once for all ranks that communicate
+// alike (CheckCommunication.cpp), so that memory does not grow with all nodes of
+// all ranks.
 //
-// Cost    O(nodes + dependencies) a rank.
+// Cost    O(nodes + dependencies) a rank; the replay of all ranks O(communication),
+//         or O(groups) where all ranks communicate alike.
 // Tests   unittests/Trace/CheckTraceTest, test/Trace/verify*.test
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "stg/Support/Diagnostics.h"
+#include "stg/Trace/CheckOptions.h"
 #include "stg/Trace/DecodedNode.h"
-#include "stg/Trace/Roofline.h"
-#include <map>
+#include <memory>
 #include <unordered_map>
 
 namespace stg {
-
-/// Reports findings as diagnostics of the catalogue. All are counted, but of each code only the first few are reported,
-/// because a producer that errs once errs in every node.
-class TraceFindings {
-public:
-  explicit TraceFindings(Diagnostics &diags, size_t keep = 5) : diags_(diags), keep_(keep) {}
-
-  /// `where` is what concerned: a node of a rank, a rank, the set; `seen` is what was found there, `effect` what a
-  /// reader does with it, `remedy` what to do about it.
-  template <class Row> void report(std::string where, std::string seen, const char *effect, const char *remedy) {
-    if (count(Row::kInfo))
-      diags_.report(Row{.where = std::move(where), .seen = std::move(seen)}).note(effect).help(remedy);
-  }
-
-  /// Findings by code, reported or not.
-  const std::map<std::string, uint64_t> &counts() const { return counts_; }
-  uint64_t errors() const { return errors_; }
-
-private:
-  bool count(const DiagnosticInfo &info);
-
-  Diagnostics &diags_;
-  size_t keep_;
-  std::map<std::string, uint64_t> counts_;
-  uint64_t errors_ = 0;
-};
-
-enum class TraceTarget : uint8_t { AstraSim, Chakra };
-
-/// Whether the files are a whole trace set, so that every rank must be there, or some files of one.
-enum class CheckScope : uint8_t { Files, WholeSet };
-
-using GroupTable = std::map<std::string, std::vector<uint32_t>>;
-
-struct CheckOptions {
-  TraceTarget target = TraceTarget::AstraSim;
-  CheckScope scope = CheckScope::WholeSet;
-  /// Number of ranks, from the metadata or by count of files; 0 if unknown.
-  uint32_t worldSize = 0;
-  /// The machine for rules about time; without one, that which kRootMachine describes.
-  std::optional<Machine> machine;
-  /// The group file, as written; none if there is no such file.
-  std::optional<GroupTable> groups;
-};
-
-/// The fastest machine that a trace is expected to be run on: a root node that lasts 1 ns there does so everywhere.
-inline constexpr Machine kRootMachine = {.peakTflops = 1e7, .memoryGbps = 8192};
 
 /// How a rank's file ended.
 enum class FileEnd : uint8_t { Clean, Truncated, BadMessage };
@@ -76,9 +30,19 @@ struct RankSummary {
   uint64_t dependencies = 0;
 };
 
+/// Whether all ranks finish if each issues its communication in order, and so on whether a send must wait until its
+/// receive is there. Unknown where other faults, or single files, leave that open.
+struct ReplayVerdict {
+  std::optional<bool> eager, rendezvous;
+  bool hasMessages = false;
+};
+
+class CommunicationChecker;
+
 class TraceChecker {
 public:
   TraceChecker(CheckOptions options, TraceFindings &findings);
+  ~TraceChecker();
 
   /// A rank's file begins; false if it has no GlobalMetadata.
   void beginRank(uint32_t rank, bool hasMetadata);
@@ -89,19 +53,16 @@ public:
   void finish();
 
   const std::vector<RankSummary> &ranks() const { return ranks_; }
+  /// After finish().
+  const ReplayVerdict &replay() const { return replay_; }
 
 private:
-  /// A group of the file under its number.
-  struct Group {
-    std::string key;
-    std::vector<uint32_t> ranks;
-  };
-
   /// At a node of the rank being read, or at the rank as a whole.
   template <class Row> void report(const DecodedNode *node, std::string seen, const char *effect, const char *remedy);
   /// At the set of all ranks.
   template <class Row> void reportSet(std::string seen, const char *effect, const char *remedy);
   void checkGroups();
+  void checkGroupTags();
   void checkCompute(const DecodedNode &node);
   void checkMemory(const DecodedNode &node);
   void checkCollective(const DecodedNode &node);
@@ -109,13 +70,19 @@ private:
   void checkSize(const DecodedNode &node);
   void checkKinds(const DecodedNode &node);
   std::optional<uint64_t> required(const DecodedNode &node, const char *attribute);
-  void checkGraph();
-  void checkCycle(const std::vector<uint32_t> &offsets, const std::vector<uint32_t> &parents);
+  void checkGraph(FileEnd end);
+  void checkRanks();
+  /// The places of all nodes, each behind its parents; reports a cycle, and is empty then.
+  std::vector<uint32_t> sortGraph(const std::vector<uint32_t> &offsets, const std::vector<uint32_t> &parents);
+  void reportCycle(const std::vector<uint32_t> &offsets, const std::vector<uint32_t> &parents,
+                   const std::vector<uint32_t> &waiting, uint64_t stuck);
 
   CheckOptions options_;
   TraceFindings &findings_;
-  std::map<int64_t, Group> groups_;
+  CheckedGroups groups_;
   std::vector<RankSummary> ranks_;
+  std::unique_ptr<CommunicationChecker> communication_;
+  ReplayVerdict replay_;
 
   // The rank being read. Nodes by their place in the file, dependencies of all of them one after the other.
   std::vector<uint64_t> ids_;
