@@ -1,6 +1,7 @@
 //===- Commands.cpp -------------------------------------------------------------------===//
 #include "stg/Driver/Commands.h"
 #include "stg/Chakra/EmitProgram.h"
+#include "stg/Driver/Explain.h"
 #include "stg/IR/Printer.h"
 #include "stg/Support/AtomicOutput.h"
 #include "stg/Syntax/Formatter.h"
@@ -96,6 +97,18 @@ ExitStatus stg::report(const ReportOptions &options, DiagnosticFormat format) {
         llvm::outs() << "\n";
       printReport(workloads[i], options.style, llvm::outs());
     }
+  return finish(diags, format);
+}
+
+ExitStatus stg::explain(const ExplainOptions &options, DiagnosticFormat format) {
+  Compilation compilation(options.compile);
+  Diagnostics &diags = compilation.diags();
+  std::vector<CompiledWorkload> workloads = compileInput(compilation, options.input);
+  for (size_t i = 0; i < workloads.size() && !diags.hasErrors(); ++i) {
+    if (i)
+      llvm::outs() << "\n";
+    explainCommunication(workloads[i], options.style, compilation.sources(), llvm::outs());
+  }
   return finish(diags, format);
 }
 

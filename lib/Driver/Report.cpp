@@ -1,4 +1,5 @@
 //===- Report.cpp -------------------------------------------------------------------===//
+#include "PathText.h"
 #include "stg/Driver/Report.h"
 #include "stg/Analysis/Kernels.h"
 #include "llvm/ADT/STLExtras.h"
@@ -75,38 +76,6 @@ std::string kindOf(const Kernel &kernel, const Body &body, const Program &progra
   }
 }
 
-/// `groups[2].inner` -> `groups[*].inner`.
-std::string withoutIterations(StringRef path) {
-  std::string text;
-  while (!path.empty()) {
-    auto [before, after] = path.split('[');
-    text += before;
-    if (before.size() == path.size())
-      break;
-    text += "[*]";
-    path = after.split(']').second;
-  }
-  return text;
-}
-
-/// In the notation of selectors: `3`, `1..32 by 2`; a list where there is no rule, cut short.
-std::string iterationsText(llvm::ArrayRef<int64_t> iterations) {
-  if (iterations.size() == 1)
-    return std::to_string(iterations[0]);
-  int64_t step = iterations[1] - iterations[0];
-  bool regular = iterations.size() > 2 || step == 1;
-  for (size_t i = 1; i < iterations.size(); ++i)
-    regular &= iterations[i] - iterations[i - 1] == step;
-  if (regular && step > 0)
-    return fmt::format("{}..{}{}", iterations.front(), iterations.back() + 1,
-                       step == 1 ? "" : fmt::format(" by {}", step));
-  std::string text;
-  constexpr size_t kMaxShown = 4;
-  for (size_t i = 0; i < iterations.size() && i < kMaxShown; ++i)
-    text += (i ? ", " : "") + std::to_string(iterations[i]);
-  return iterations.size() > kMaxShown ? text + ", ..." : text;
-}
-
 ReportData collect(const Program &program) {
   IRContext &context = *program.context;
   ReportData data;
@@ -121,13 +90,7 @@ ReportData collect(const Program &program) {
   for (const ProgramWeight &weight : program.weights)
     addWeight(program.text(weight.name).str(), weight.type, 1);
   std::vector<int64_t> units = unitsPerBody(program);
-  std::vector<std::vector<int64_t>> iterations(program.bodies.size());
-  std::map<std::string, int> bodiesOf; ///< distinct bodies of a path
-  for (const Unit &unit : program.units) {
-    if (iterations[unit.body.index].empty())
-      ++bodiesOf[withoutIterations(program.text(unit.path))];
-    iterations[unit.body.index].push_back(unit.index);
-  }
+  std::vector<BodyPath> paths = bodyPaths(program);
   std::vector<bool> seen(program.bodies.size(), false);
   for (const Unit &unit : program.units) {
     if (seen[unit.body.index])
@@ -135,16 +98,11 @@ ReportData collect(const Program &program) {
     seen[unit.body.index] = true;
     const Body &body = program.body(unit);
     int64_t count = units[unit.body.index];
-    // All iterations in one row: `groups[*].inner[*]`; where iterations differ, those of this body: `blocks[1..32 by
-    // 2]`.
-    std::string base = withoutIterations(program.text(unit.path));
-    bool alone = bodiesOf[base] == 1;
-    std::string which = unit.index < 0 ? "" : alone ? "[*]" : "[" + iterationsText(iterations[unit.body.index]) + "]";
-    std::string family = base + which;
+    const auto &[base, family] = paths[unit.body.index];
     for (const WeightSlot &slot : body.weights)
       if (slot.owned)
         addWeight(family + "." + program.text(slot.name).str(), slot.type, count);
-    UnitRow row{alone ? base : family, count, {}};
+    UnitRow row{base, count, {}};
     BodyKernels kernels = groupKernels(body, program);
     for (const Kernel &kernel : kernels.kernels) {
       row.cost.add(kernel, count);
@@ -199,15 +157,6 @@ std::string withCommas(Int128 value) {
   for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3)
     text.insert(static_cast<size_t>(at), ",");
   return text;
-}
-
-std::string meshText(const Mesh &mesh) {
-  if (mesh.axes.empty())
-    return "1 rank";
-  std::string text;
-  for (const MeshAxis &axis : mesh.axes)
-    text += (text.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
-  return std::to_string(mesh.ranks()) + (mesh.ranks() == 1 ? " rank: " : " ranks: ") + text;
 }
 
 } // namespace

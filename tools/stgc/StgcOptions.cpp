@@ -18,6 +18,9 @@ constexpr const char *kOverview =
     "                                           with other sizes\n"
     "  stgc check my.stg                        names, dimensions, plans; prints messages only\n"
     "  stgc report run.stg                      parameters, FLOPs and bytes; --json, --formula\n"
+    "  stgc explain run.stg --comm              every collective and the plan lines that cause it; --formula\n"
+    "  stgc explain run.stg --tensor blocks[0].attn.q\n"
+    "                                           where one tensor lives, and why\n"
     "  stgc fmt my.stg                          the one format, in place; --check changes nothing\n\n"
     "`use std.ffn` is looked for in -I folders, STG_PATH, and the library that comes with stgc.\n"
     "Exit status: 0 done; 1 the input is wrong (messages say why); 2 wrong command line; 3 the system failed\n"
@@ -28,22 +31,23 @@ cl::OptionCategory category("Options of stgc");
 cl::SubCommand buildCommand("build", "compile workloads into traces (default)");
 cl::SubCommand checkCommand("check", "check files, print messages only");
 cl::SubCommand reportCommand("report", "print parameters, FLOPs and bytes");
+cl::SubCommand explainCommand("explain", "why the traffic is what it is");
 cl::SubCommand fmtCommand("fmt", "format files in place");
 
 cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<file.stg>"), cl::sub(buildCommand),
-                           cl::sub(reportCommand), cl::cat(category));
+                           cl::sub(reportCommand), cl::sub(explainCommand), cl::cat(category));
 cl::list<std::string> inputs(cl::Positional, cl::OneOrMore, cl::desc("<files>"), cl::sub(checkCommand),
                              cl::sub(fmtCommand), cl::cat(category));
 cl::opt<std::string> output("o", cl::value_desc("dir"), cl::desc("folder of the traces; appears whole or not at all"),
                             cl::sub(buildCommand), cl::cat(category));
 cl::opt<std::string> workload("w", cl::value_desc("name"), cl::desc("one workload (or model) instead of all"),
-                              cl::sub(buildCommand), cl::sub(reportCommand), cl::cat(category));
+                              cl::sub(buildCommand), cl::sub(reportCommand), cl::sub(explainCommand), cl::cat(category));
 cl::list<std::string> settings("set", cl::value_desc("name.parameter=value"),
                                cl::desc("override a parameter: model.L=16, plan.tp=4, blocks[0].attn.KV=4"),
-                               cl::sub(buildCommand), cl::sub(reportCommand), cl::cat(category));
+                               cl::sub(buildCommand), cl::sub(reportCommand), cl::sub(explainCommand), cl::cat(category));
 cl::list<std::string> includes("I", cl::Prefix, cl::value_desc("folder"),
                                cl::desc("where `use a.b` finds a/b.stg; before STG_PATH"), cl::sub(buildCommand),
-                               cl::sub(checkCommand), cl::sub(reportCommand), cl::cat(category));
+                               cl::sub(checkCommand), cl::sub(reportCommand), cl::sub(explainCommand), cl::cat(category));
 cl::opt<EmitKind> emit("emit", cl::desc("what to write:"),
                        cl::values(clEnumValN(EmitKind::Et, "et", "Chakra traces, a file per rank (default)"),
                                   clEnumValN(EmitKind::Ir, "ir", "the typed program as .stgir, on standard output"),
@@ -70,14 +74,19 @@ cl::opt<unsigned> threads("j", cl::Prefix, cl::value_desc("n"),
 cl::opt<bool> json("json", cl::desc("print JSON (docs/report.md lists the keys)"), cl::sub(reportCommand),
                    cl::cat(category));
 cl::opt<bool> formula("formula", cl::desc("formulas in the model's size parameters instead of numbers"),
-                      cl::sub(reportCommand), cl::cat(category));
+                      cl::sub(reportCommand), cl::sub(explainCommand), cl::cat(category));
+cl::opt<bool> comm("comm", cl::desc("every collective, with the plan lines that cause it"), cl::sub(explainCommand),
+                   cl::cat(category));
+cl::opt<std::string> tensor("tensor", cl::value_desc("path"),
+                            cl::desc("where a value or weight lives and which plan lines say so: blocks[0].attn.q"),
+                            cl::sub(explainCommand), cl::cat(category));
 cl::opt<bool> checkOnly("check", cl::desc("change nothing; exit 1 and name the files that would change"),
                         cl::sub(fmtCommand), cl::cat(category));
 cl::opt<DiagnosticFormat>
     format("format", cl::desc("how messages are printed:"),
            cl::values(clEnumValN(DiagnosticFormat::Text, "text", "for people (default)"),
                       clEnumValN(DiagnosticFormat::Json, "json", "for programs (docs/diagnostics.md)")),
-           cl::init(DiagnosticFormat::Text), cl::sub(buildCommand), cl::sub(checkCommand), cl::sub(reportCommand),
+           cl::init(DiagnosticFormat::Text), cl::sub(buildCommand), cl::sub(checkCommand), cl::sub(reportCommand), cl::sub(explainCommand),
            cl::sub(fmtCommand), cl::cat(category));
 
 } // namespace
@@ -87,10 +96,11 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
   cl::HideUnrelatedOptions(category, buildCommand);
   cl::HideUnrelatedOptions(category, checkCommand);
   cl::HideUnrelatedOptions(category, reportCommand);
+  cl::HideUnrelatedOptions(category, explainCommand);
   cl::HideUnrelatedOptions(category, fmtCommand);
   // `build` is the default: put it there when the first word is no command and no question about stgc itself.
   std::vector<const char *> words(argv, argv + argc);
-  static constexpr llvm::StringRef kCommands[] = {"build", "check", "report", "fmt"};
+  static constexpr llvm::StringRef kCommands[] = {"build", "check", "report", "explain", "fmt"};
   static constexpr llvm::StringRef kQuestions[] = {"--help",   "-help",         "-h",         "--version",
                                                    "-version", "--help-hidden", "--help-list"};
   bool question = argc > 1 && llvm::is_contained(kQuestions, llvm::StringRef(words[1]));
@@ -101,7 +111,7 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
       llvm::errs() << "error: there is no command `" << word << "`";
       if (auto close = closestName(word, kCommands))
         llvm::errs() << "; did you mean `" << *close << "`?";
-      llvm::errs() << "   commands: build check report fmt\n";
+      llvm::errs() << "   commands: build check report explain fmt\n";
       return std::nullopt;
     }
     words.insert(words.begin() + 1, "build");
@@ -125,6 +135,12 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
     options.command = CheckCommandOptions{compile, {inputs.begin(), inputs.end()}};
   } else if (reportCommand) {
     options.command = ReportOptions{compile, input, json, formula ? ReportStyle::Formulas : ReportStyle::Numbers};
+  } else if (explainCommand) {
+    if (comm == !tensor.empty()) {
+      llvm::errs() << "error: explain what? --comm, or --tensor blocks[0].attn.q\n";
+      return std::nullopt;
+    }
+    options.command = ExplainOptions{compile, input, tensor, formula ? ReportStyle::Formulas : ReportStyle::Numbers};
   } else if (fmtCommand) {
     options.command = FormatOptions{{inputs.begin(), inputs.end()}, checkOnly};
   } else {

@@ -8,7 +8,7 @@
 namespace stg {
 
 struct StgcOptions {
-  std::variant<BuildOptions, CheckCommandOptions, ReportOptions, FormatOptions> command;
+  std::variant<BuildOptions, CheckCommandOptions, ReportOptions, ExplainOptions, FormatOptions> command;
   DiagnosticFormat format = DiagnosticFormat::Text;
 };
 

@@ -19,6 +19,8 @@ ExitStatus run(const StgcOptions &options) {
             return check(command, options.format);
           else if constexpr (std::is_same_v<Command, ReportOptions>)
             return report(command, options.format);
+          else if constexpr (std::is_same_v<Command, ExplainOptions>)
+            return explain(command, options.format);
           else
             return formatFiles(command, options.format);
         },

@@ -37,6 +37,14 @@ struct ReportOptions {
 };
 ExitStatus report(const ReportOptions &options, DiagnosticFormat format);
 
+struct ExplainOptions {
+  CompileOptions compile;
+  std::string input;
+  std::string tensor; ///< path of a value or weight; empty: all collectives
+  ReportStyle style = ReportStyle::Numbers;
+};
+ExitStatus explain(const ExplainOptions &options, DiagnosticFormat format);
+
 struct FormatOptions {
   std::vector<std::string> inputs;
   bool check = false; ///< change nothing; say which files would change
