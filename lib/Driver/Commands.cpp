@@ -30,9 +30,7 @@ static std::vector<CompiledWorkload> compileInput(Compilation &compilation, Stri
 }
 
 ExitStatus stg::build(const BuildOptions &options, DiagnosticFormat format) {
-  CompileOptions compile = options.compile;
-  compile.unfinished = options.emit == EmitKind::Ir;
-  Compilation compilation(std::move(compile));
+  Compilation compilation(options.compile);
   Diagnostics &diags = compilation.diags();
   std::vector<CompiledWorkload> workloads = compileInput(compilation, options.input);
   if (options.emit == EmitKind::Ir) {

@@ -84,20 +84,6 @@ std::vector<CommandLineSetting> Compilation::parseSettings() {
   return settings;
 }
 
-/// What the passes of this version leave undone would be missing from a trace.
-bool Compilation::refuseUnfinished(const ResolvedWorkload &workload, const Program &program) {
-  if (program.level == Level::Stored)
-    return false;
-  size_t errors = diags_.numErrors();
-  if (!program.plan.splits.empty() && program.mesh.ranks() > 1)
-    diags_.report(program.plan.splits.front().where, diag::SplitNotYet{});
-  if (program.plan.microBatches != 1)
-    diags_.report(workload.microbatchAt, diag::MicrobatchNotYet{});
-  if (program.mode == Mode::Train)
-    diags_.report(workload.trainAt, diag::TrainNotYet{});
-  return diags_.numErrors() != errors;
-}
-
 std::vector<CompiledWorkload> Compilation::compile(const Module &module) {
   std::vector<CompiledWorkload> compiled;
   std::vector<CommandLineSetting> settings = parseSettings();
@@ -133,9 +119,10 @@ std::vector<CompiledWorkload> Compilation::compile(const Module &module) {
     CompiledWorkload one{resolved.name, resolved.outputFolder, std::move(*resolved.program), resolved.stats.opVisits};
     std::vector<PassRun> runs;
     // The first of the default pipeline, `elaborate`, is done.
-    if (runPasses(one.program, llvm::ArrayRef(kDefaultPipeline).drop_front(), diags_, &runs) != Outcome::Done)
-      continue;
-    if (!options_.unfinished && refuseUnfinished(resolved, one.program))
+    auto pipeline = llvm::ArrayRef(kDefaultPipeline).drop_front().take_while([&](PassId id) {
+      return passInfo(id).gives <= passLevel(options_.level) && passInfo(id).needs < passLevel(options_.level);
+    });
+    if (runPasses(one.program, pipeline, diags_, &runs) != Outcome::Done)
       continue;
     for (const PassRun &run : runs)
       one.opVisits += run.stats.opVisits;

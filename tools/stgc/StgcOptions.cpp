@@ -50,9 +50,17 @@ cl::list<std::string> includes("I", cl::Prefix, cl::value_desc("folder"),
                                cl::sub(checkCommand), cl::sub(reportCommand), cl::sub(explainCommand), cl::cat(category));
 cl::opt<EmitKind> emit("emit", cl::desc("what to write:"),
                        cl::values(clEnumValN(EmitKind::Et, "et", "Chakra traces, a file per rank (default)"),
-                                  clEnumValN(EmitKind::Ir, "ir", "the typed program as .stgir, on standard output"),
+                                  clEnumValN(EmitKind::Ir, "ir", "the program as .stgir (see --level), on standard output"),
                                   clEnumValN(EmitKind::None, "none", "nothing: compile only")),
                        cl::init(EmitKind::Et), cl::sub(buildCommand), cl::cat(category));
+cl::opt<Level> level("level", cl::desc("with --emit=ir: after which level of the passes (docs/ir.md):"),
+                     cl::values(clEnumValN(Level::Elaborated, "elaborated", "names resolved, layers inlined"),
+                                clEnumValN(Level::Typed, "typed", "every value has a type (default)"),
+                                clEnumValN(Level::Differentiated, "differentiated", "with the backward of training"),
+                                clEnumValN(Level::Laid, "laid", "every value has a layout"),
+                                clEnumValN(Level::Explicit, "explicit", "with collectives"),
+                                clEnumValN(Level::Stored, "stored", "with gradient sync and the optimizer's step")),
+                     cl::init(Level::Typed), cl::sub(buildCommand), cl::cat(category));
 cl::opt<Annotate>
     annotate("annotate", cl::desc("what nodes say beyond what simulators need:"),
              cl::values(clEnumValN(Annotate::None, "none", "nothing"),
@@ -130,6 +138,8 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
       llvm::errs() << "error: where to? stgc " << input << " -o out/   (or --emit=none to compile only)\n";
       return std::nullopt;
     }
+    if (emit == EmitKind::Ir)
+      compile.level = level;
     options.command = BuildOptions{compile, input, output, emit, annotate, orderDeps, target, threads};
   } else if (checkCommand) {
     options.command = CheckCommandOptions{compile, {inputs.begin(), inputs.end()}};

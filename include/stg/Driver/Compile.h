@@ -17,14 +17,13 @@ struct CompileOptions {
   std::vector<std::string> settings;    ///< `--set` texts
   std::string workload;                 ///< `-w`, or empty for all
   std::string argv0;                    ///< to find the standard library beside the program
-  /// Programs may stop at a level where a plan's rules or the backward are not carried out yet: their IR is wanted.
-  bool unfinished = false;
+  Level level = Level::Stored;          ///< where the passes stop
 };
 
 struct CompiledWorkload {
   std::string name;
   std::string outputFolder;
-  Program program;       ///< at level Typed
+  Program program;       ///< at the level asked for
   uint64_t opVisits = 0; ///< by all passes, see the cost law
 };
 
@@ -50,7 +49,6 @@ public:
 
 private:
   std::vector<CommandLineSetting> parseSettings();
-  bool refuseUnfinished(const ResolvedWorkload &workload, const Program &program);
 
   CompileOptions options_;
   SourceManager sources_;
