@@ -180,13 +180,16 @@ private:
   }
 
   std::string nameOf(const Op &op) const {
-    return op.results.empty() ? "" : program_.text(body_.value(op.results[0]).name).str();
+    if (!op.results.empty() && body_.value(op.results[0]).name)
+      return program_.text(body_.value(op.results[0]).name).str();
+    // A value without a name is called by where it belongs and what makes it.
+    return (op.scope ? program_.text(op.scope).str() + "." : "") + mnemonic(op.kind).str();
   }
 
   TensorTemplate tensor(ValueId value) {
     const Value &source = body_.value(kernels_.source[value.index]);
     return {.origin = origin(value),
-            .name = program_.text(source.name),
+            .name = source.name ? program_.text(source.name) : llvm::StringRef("value"),
             .bytes = source.type ? count(share_.bytesOf(source), "bytes", body_.op(source.def)) : 0};
   }
 
