@@ -85,8 +85,8 @@ private:
     if (split.empty())
       return text;
     bool isSum = text.find(" + ") != std::string::npos;
-    return (isSum ? "(" + text + ")" : text) + "/" +
-           (split.size() == 1 ? "" : "(") + namesOf(split, program_.mesh) + (split.size() == 1 ? "" : ")");
+    return (isSum ? "(" + text + ")" : text) + "/" + (split.size() == 1 ? "" : "(") + namesOf(split, program_.mesh) +
+           (split.size() == 1 ? "" : ")");
   }
 
   std::string layoutText(const Value &value) const {

@@ -1,6 +1,6 @@
 //===- Report.cpp -------------------------------------------------------------------===//
-#include "PathText.h"
 #include "stg/Driver/Report.h"
+#include "PathText.h"
 #include "stg/Analysis/Kernels.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"

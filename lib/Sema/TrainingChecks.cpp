@@ -196,6 +196,7 @@ void TrainingChecker::reportWeight(const Body &body, SourceRange where, NameId n
 
 void TrainingChecker::run() {
   const auto &units = program_.units;
+  size_t errors = diags_.numErrors();
   std::vector<Bits> variedOf(units.size()), trainedOf(units.size());
   std::map<std::pair<std::pair<uint32_t, Bits>, Bits>, Bits> variedMemo;
   std::map<std::pair<uint32_t, Bits>, Bits> neededMemo;
@@ -249,6 +250,9 @@ void TrainingChecker::run() {
       }
     }
   }
+  // What lies behind a gradient that is missing gets none either: said already.
+  if (diags_.numErrors() != errors)
+    return;
   for (size_t w = 0; w < program_.weights.size(); ++w) {
     const OptimizerRule *rule = optimizerOf(program_.plan, program_.text(program_.weights[w].name));
     if (reached.count(static_cast<uint32_t>(w)) || !rule || !rule->name)

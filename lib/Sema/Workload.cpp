@@ -435,8 +435,6 @@ ResolvedWorkload stg::resolveWorkload(const WorkloadSource &source, llvm::ArrayR
     request.settings.microBatching = microBatching(request.plan, *result.context);
   request.settings.maxUnits = maxUnits;
   result.outputFolder = request.outputFolder;
-  result.trainAt = request.settings.trainAt;
-  result.microbatchAt = request.plan.microbatchAt;
   if (resolved && diags.numErrors() == errors) {
     result.program = elaborateModel(request.model, request.arguments, request.call, request.settings, result.context,
                                     sources, diags, result.stats);

@@ -93,7 +93,9 @@ private:
       entry.weightUses.push_back(weightUses_[key]);
     entry.states = known(states, body.states, stateLayouts_);
     entry.inputs.resize(body.inputs.size());
-    for (size_t slot = 0; slot < body.inputs.size(); ++slot)
+    // On one rank all layouts are alike, and units that read the program's inputs share bodies with others.
+    bool isOneRank = program_.mesh.ranks() == 1;
+    for (size_t slot = 0; slot < body.inputs.size() && !isOneRank; ++slot)
       if (const auto *from = std::get_if<UnitValue>(&unit.inputs[slot]);
           from && body.inputs[slot].role == SlotRole::Value)
         entry.inputs[slot] = outputLayout(*from);

@@ -41,18 +41,22 @@ cl::list<std::string> inputs(cl::Positional, cl::OneOrMore, cl::desc("<files>"),
 cl::opt<std::string> output("o", cl::value_desc("dir"), cl::desc("folder of the traces; appears whole or not at all"),
                             cl::sub(buildCommand), cl::cat(category));
 cl::opt<std::string> workload("w", cl::value_desc("name"), cl::desc("one workload (or model) instead of all"),
-                              cl::sub(buildCommand), cl::sub(reportCommand), cl::sub(explainCommand), cl::cat(category));
+                              cl::sub(buildCommand), cl::sub(reportCommand), cl::sub(explainCommand),
+                              cl::cat(category));
 cl::list<std::string> settings("set", cl::value_desc("name.parameter=value"),
                                cl::desc("override a parameter: model.L=16, plan.tp=4, blocks[0].attn.KV=4"),
-                               cl::sub(buildCommand), cl::sub(reportCommand), cl::sub(explainCommand), cl::cat(category));
+                               cl::sub(buildCommand), cl::sub(reportCommand), cl::sub(explainCommand),
+                               cl::cat(category));
 cl::list<std::string> includes("I", cl::Prefix, cl::value_desc("folder"),
                                cl::desc("where `use a.b` finds a/b.stg; before STG_PATH"), cl::sub(buildCommand),
-                               cl::sub(checkCommand), cl::sub(reportCommand), cl::sub(explainCommand), cl::cat(category));
-cl::opt<EmitKind> emit("emit", cl::desc("what to write:"),
-                       cl::values(clEnumValN(EmitKind::Et, "et", "Chakra traces, a file per rank (default)"),
-                                  clEnumValN(EmitKind::Ir, "ir", "the program as .stgir (see --level), on standard output"),
-                                  clEnumValN(EmitKind::None, "none", "nothing: compile only")),
-                       cl::init(EmitKind::Et), cl::sub(buildCommand), cl::cat(category));
+                               cl::sub(checkCommand), cl::sub(reportCommand), cl::sub(explainCommand),
+                               cl::cat(category));
+cl::opt<EmitKind>
+    emit("emit", cl::desc("what to write:"),
+         cl::values(clEnumValN(EmitKind::Et, "et", "Chakra traces, a file per rank (default)"),
+                    clEnumValN(EmitKind::Ir, "ir", "the program as .stgir (see --level), on standard output"),
+                    clEnumValN(EmitKind::None, "none", "nothing: compile only")),
+         cl::init(EmitKind::Et), cl::sub(buildCommand), cl::cat(category));
 cl::opt<Level> level("level", cl::desc("with --emit=ir: after which level of the passes (docs/ir.md):"),
                      cl::values(clEnumValN(Level::Elaborated, "elaborated", "names resolved, layers inlined"),
                                 clEnumValN(Level::Typed, "typed", "every value has a type (default)"),
@@ -94,8 +98,8 @@ cl::opt<DiagnosticFormat>
     format("format", cl::desc("how messages are printed:"),
            cl::values(clEnumValN(DiagnosticFormat::Text, "text", "for people (default)"),
                       clEnumValN(DiagnosticFormat::Json, "json", "for programs (docs/diagnostics.md)")),
-           cl::init(DiagnosticFormat::Text), cl::sub(buildCommand), cl::sub(checkCommand), cl::sub(reportCommand), cl::sub(explainCommand),
-           cl::sub(fmtCommand), cl::cat(category));
+           cl::init(DiagnosticFormat::Text), cl::sub(buildCommand), cl::sub(checkCommand), cl::sub(reportCommand),
+           cl::sub(explainCommand), cl::sub(fmtCommand), cl::cat(category));
 
 } // namespace
 

@@ -214,7 +214,7 @@ TEST_F(VerifierTest, DefinesTakeTheOperands) {
 }
 TEST_F(VerifierTest, DefinesOwnNothing) {
   program.bodies[0].weights.push_back(block().weights[0]);
-  expectViolation("has a define body with weights, states or losses");
+  expectViolation("has a block with weights, states or losses");
 }
 TEST_F(VerifierTest, DefinesDoNotCallThemselves) {
   Op call = op("c");

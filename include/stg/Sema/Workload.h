@@ -30,8 +30,7 @@ struct ResolvedWorkload {
   std::shared_ptr<IRContext> context;
   /// At level Elaborated; mesh and rules are the plan's.
   std::optional<Program> program;
-  SourceRange trainAt, microbatchAt; ///< of these statements, if they are there
-  PassStats stats;                   ///< of elaboration
+  PassStats stats; ///< of elaboration
 };
 
 /// Evaluates and elaborates one workload. Without a program after errors.
