@@ -19,8 +19,6 @@ constexpr const char *kOverview =
     "  stgc check my.stg                        names, dimensions, plans; prints messages only\n"
     "  stgc report run.stg                      parameters, FLOPs and bytes; --json, --formula\n"
     "  stgc explain run.stg --comm              every collective and the plan lines that cause it; --formula\n"
-    "  stgc explain run.stg --tensor blocks[0].attn.q\n"
-    "                                           where one tensor lives, and why\n"
     "  stgc fmt my.stg                          the one format, in place; --check changes nothing\n\n"
     "`use std.ffn` is looked for in -I folders, STG_PATH, and the library that comes with stgc.\n"
     "Exit status: 0 done; 1 the input is wrong (messages say why); 2 wrong command line; 3 the system failed\n"
@@ -89,9 +87,6 @@ cl::opt<bool> formula("formula", cl::desc("formulas in the model's size paramete
                       cl::sub(reportCommand), cl::sub(explainCommand), cl::cat(category));
 cl::opt<bool> comm("comm", cl::desc("every collective, with the plan lines that cause it"), cl::sub(explainCommand),
                    cl::cat(category));
-cl::opt<std::string> tensor("tensor", cl::value_desc("path"),
-                            cl::desc("where a value or weight lives and which plan lines say so: blocks[0].attn.q"),
-                            cl::sub(explainCommand), cl::cat(category));
 cl::opt<bool> checkOnly("check", cl::desc("change nothing; exit 1 and name the files that would change"),
                         cl::sub(fmtCommand), cl::cat(category));
 cl::opt<DiagnosticFormat>
@@ -150,11 +145,11 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
   } else if (reportCommand) {
     options.command = ReportOptions{compile, input, json, formula ? ReportStyle::Formulas : ReportStyle::Numbers};
   } else if (explainCommand) {
-    if (comm == !tensor.empty()) {
-      llvm::errs() << "error: explain what? --comm, or --tensor blocks[0].attn.q\n";
+    if (!comm) {
+      llvm::errs() << "error: explain what? --comm\n";
       return std::nullopt;
     }
-    options.command = ExplainOptions{compile, input, tensor, formula ? ReportStyle::Formulas : ReportStyle::Numbers};
+    options.command = ExplainOptions{compile, input, formula ? ReportStyle::Formulas : ReportStyle::Numbers};
   } else if (fmtCommand) {
     options.command = FormatOptions{{inputs.begin(), inputs.end()}, checkOnly};
   } else {

@@ -33,7 +33,7 @@ std::optional<Program> compileText(const std::string &text) {
     std::vector<WorkloadSource> workloads = workloadsOf(*module);
     if (!session.diags.hasErrors() && !workloads.empty())
       program = resolveWorkload(workloads.front(), {}, session.sources, session.diags).program;
-    if (program && runPasses(*program, llvm::ArrayRef(kDefaultPipeline).drop_front(), session.diags) != Outcome::Done)
+    if (program && runPasses(*program, {PassId::InferShapes}, session.diags) != Outcome::Done)
       program.reset();
   }
   std::string said = messages(session.diags);

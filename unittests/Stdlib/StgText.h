@@ -11,7 +11,7 @@ namespace stg::stdlib {
 
 /// The first workload of `text` (a file without its first line `stg 1`) at level Typed, with the shipped library. A
 /// message of the compiler fails the test; then there is no program.
-std::optional<Program> compileText(const std::string &text);
+std::optional<Program> compileText(const std::string &text); // at level Typed
 
 /// The names of the models that `module` (`models.gpt3`) declares.
 std::vector<std::string> modelsIn(const std::string &module);

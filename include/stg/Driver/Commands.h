@@ -40,7 +40,6 @@ ExitStatus report(const ReportOptions &options, DiagnosticFormat format);
 struct ExplainOptions {
   CompileOptions compile;
   std::string input;
-  std::string tensor; ///< path of a value or weight; empty: all collectives
   ReportStyle style = ReportStyle::Numbers;
 };
 ExitStatus explain(const ExplainOptions &options, DiagnosticFormat format);
