@@ -31,10 +31,9 @@ std::vector<CommunicationRow> communicationOf(const Program &program) {
       const Op &op = body.ops[i];
       if (!communicates(op.kind))
         continue;
-      bool perStep = op.part == Part::Sync || op.part == Part::Step;
       CommunicationRow row{unit.body,
                            OpId(i),
-                           units[unit.body.index] * (perStep ? 1 : program.plan.microBatches),
+                           units[unit.body.index] * timesPerStep(op.part, program),
                            dims.constant(int64_t(0)),
                            dims.constant(int64_t(0)),
                            groupSize(op.get<CollectiveFields>().atoms, atoms)};

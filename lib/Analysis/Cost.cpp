@@ -82,6 +82,10 @@ std::vector<int64_t> unitsPerBody(const Program &program) {
   return count;
 }
 
+int64_t timesPerStep(Part part, const Program &program) {
+  return part == Part::Sync || part == Part::Step ? 1 : program.plan.microBatches;
+}
+
 OpCost costOf(const Program &program, PassStats &stats) {
   IRContext &context = *program.context;
   OpCost sum{zero(context), zero(context)};

@@ -1,124 +1,14 @@
-//===- Report.cpp -------------------------------------------------------------------===//
+//===- Report.cpp - what a compiled workload costs, for people --------------===//
 #include "stg/Driver/Report.h"
 #include "PathText.h"
-#include "stg/Analysis/Kernels.h"
+#include "WorkloadCosts.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/JSON.h"
 #include <fmt/format.h>
-#include <map>
 
 using namespace stg;
 using llvm::StringRef;
 
 namespace {
-
-/// A row of the report: what a group of kernels costs, summed over all its units.
-struct Cost {
-  DimExpr contraction, other, bytes;
-  int64_t kernels = 0; ///< nodes of the trace
-
-  void add(const Kernel &kernel, int64_t units) {
-    contraction = contraction ? contraction + kernel.flops.contraction * units : kernel.flops.contraction * units;
-    other = other ? other + kernel.flops.other * units : kernel.flops.other * units;
-    bytes = bytes ? bytes + kernel.bytes * units : kernel.bytes * units;
-    kernels += units;
-  }
-};
-
-struct WeightRow {
-  std::string path; ///< `blocks[*].attn.wq`
-  TensorType type;
-  int64_t count;    ///< instances
-  DimExpr elements; ///< of all instances
-};
-
-struct UnitRow {
-  std::string path;
-  int64_t units;
-  Cost cost;
-};
-
-struct ReportData {
-  std::vector<WeightRow> weights;
-  DimExpr parameters, weightBytes;
-  std::vector<UnitRow> units; ///< per body, in order of first appearance
-  std::map<std::string, Cost> byOp;
-  Cost total;
-};
-
-DimExpr elements(const TensorType &type, IRContext &context) {
-  DimExpr product = context.dims.constant(1);
-  for (const Dim &dim : type.dims)
-    product = product * dim.size;
-  return product;
-}
-
-/// What a kernel is called in the by-op table: its contraction or op, else `element-wise`.
-std::string kindOf(const Kernel &kernel, const Body &body, const Program &program) {
-  for (OpId id : kernel.ops) {
-    const Op &op = body.op(id);
-    if (auto *call = std::get_if<CallFields>(&op.fields))
-      return program.text(call->callee).str();
-    if (op.kind == OpKind::Contract)
-      return "contract";
-  }
-  const Op &last = body.op(kernel.ops.back());
-  switch (last.kind) {
-  case OpKind::Gather:
-  case OpKind::Scatter:
-  case OpKind::Concat:
-  case OpKind::At:
-  case OpKind::Slice:
-  case OpKind::Append:
-    return mnemonic(last.kind).str();
-  default:
-    return "element-wise";
-  }
-}
-
-ReportData collect(const Program &program) {
-  IRContext &context = *program.context;
-  ReportData data;
-  DimExpr zero = context.dims.constant(0);
-  data.parameters = data.weightBytes = zero;
-  auto addWeight = [&](std::string path, const TensorType &type, int64_t count) {
-    DimExpr size = elements(type, context) * count;
-    data.parameters = data.parameters + size;
-    data.weightBytes = data.weightBytes + size * context.dims.constant(Rational{bitWidth(type.element), 8});
-    data.weights.push_back({std::move(path), type, count, size});
-  };
-  for (const ProgramWeight &weight : program.weights)
-    addWeight(program.text(weight.name).str(), weight.type, 1);
-  std::vector<int64_t> units = unitsPerBody(program);
-  std::vector<BodyPath> paths = bodyPaths(program);
-  std::vector<bool> seen(program.bodies.size(), false);
-  for (const Unit &unit : program.units) {
-    if (seen[unit.body.index])
-      continue;
-    seen[unit.body.index] = true;
-    const Body &body = program.body(unit);
-    int64_t count = units[unit.body.index];
-    const auto &[base, family] = paths[unit.body.index];
-    for (const WeightSlot &slot : body.weights)
-      if (slot.owned)
-        addWeight(family + "." + program.text(slot.name).str(), slot.type, count);
-    UnitRow row{base, count, {}};
-    BodyKernels kernels = groupKernels(body, program);
-    for (const Kernel &kernel : kernels.kernels) {
-      row.cost.add(kernel, count);
-      data.byOp[kindOf(kernel, body, program)].add(kernel, count);
-      data.total.add(kernel, count);
-    }
-    data.units.push_back(std::move(row));
-  }
-  for (Cost *cost : {&data.total})
-    if (!cost->contraction)
-      cost->contraction = cost->other = cost->bytes = zero;
-  for (UnitRow &row : data.units)
-    if (!row.cost.contraction)
-      row.cost.contraction = row.cost.other = row.cost.bytes = zero;
-  return data;
-}
 
 /// 1234567 -> `1.235 M`; exact below 10,000.
 std::string scaled(double value, const char *unit, double base = 1000) {
@@ -133,163 +23,196 @@ std::string scaled(double value, const char *unit, double base = 1000) {
   return step == 0 ? fmt::format("{:.0f} {}", value, unit) : fmt::format("{:.3f} {}{}", value, prefix, unit);
 }
 
-std::string shown(DimExpr value, ReportStyle style, const char *unit, double base = 1000) {
-  if (style == ReportStyle::Formulas)
-    return value.str();
-  auto number = value.rational();
-  return number ? scaled(number->toDouble(), unit, base) : value.str();
-}
-
-llvm::json::Value jsonOf(DimExpr value, ReportStyle style) {
-  if (style == ReportStyle::Formulas)
-    return value.str();
-  auto number = value.rational();
-  if (!number)
-    return value.str();
-  // Integers as integers as far as JSON numbers of the library reach; beyond, the nearest double.
-  if (auto size = value.size())
-    return *size;
-  return number->toDouble();
-}
-
 std::string withCommas(Int128 value) {
   std::string text = toString(value);
   for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3)
-    text.insert(static_cast<size_t>(at), ",");
+    text.insert(static_cast<size_t>(at), 1, ',');
   return text;
 }
 
-} // namespace
+double numberOf(DimExpr value) {
+  auto number = value.rational();
+  return number ? number->toDouble() : 0;
+}
 
-void stg::printReport(CompiledWorkload &workload, ReportStyle style, llvm::raw_ostream &os) {
-  const Program &program = workload.program;
-  ReportData data = collect(program);
-  os << fmt::format("{}: {} pass of {} on {}\n", workload.name, std::string(spelling(program.mode)),
-                    program.text(program.name).str(), meshText(program.mesh));
-  std::string sizes;
-  for (const SizeParameter &size : program.sizes)
-    sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", program.text(size.name).str(),
-                         withCommas(size.symbol.integer().value_or(0)));
-  if (!sizes.empty())
-    os << "  sizes       " << sizes << "\n";
-  if (style == ReportStyle::Formulas)
-    os << "  parameters  " << data.parameters.str() << "\n";
-  else
-    os << fmt::format("  parameters  {}, {} in memory\n", withCommas(data.parameters.integer().value_or(0)),
-                      scaled(data.weightBytes.rational()->toDouble(), "B", 1024));
-  if (style == ReportStyle::Formulas)
-    os << fmt::format("  contraction {}\n  other       {}\n  bytes       {}\n  kernels     {}\n",
-                      data.total.contraction.str(), data.total.other.str(), data.total.bytes.str(), data.total.kernels);
-  else
-    os << fmt::format("  FLOPs       {} in contractions, {} other\n  bytes       {} moved by {} kernels\n",
-                      shown(data.total.contraction, style, "FLOP"), shown(data.total.other, style, "FLOP"),
-                      shown(data.total.bytes, style, "B", 1024), data.total.kernels);
+bool isZero(DimExpr value) { return value.integer() == Int128(0); }
 
-  auto table = [&](const char *title, const std::vector<std::tuple<std::string, int64_t, const Cost *>> &rows,
-                   const char *count) {
+/// `forward pass`, `train step`.
+std::string passText(Mode mode) {
+  bool isStep = mode == Mode::Train || mode == Mode::Decode;
+  return spelling(mode).str() + (isStep ? " step" : " pass");
+}
+
+class ReportText {
+public:
+  ReportText(const CompiledWorkload &workload, ReportStyle style, llvm::raw_ostream &os)
+      : name_(workload.name), program_(workload.program), style_(style), os_(os), ranks_(program_.mesh.ranks()),
+        costs_(costsOf(program_)) {}
+
+  void print() {
+    os_ << fmt::format("{}: {} of {} on {}\n", name_, passText(program_.mode), program_.text(program_.name).str(),
+                       meshText(program_.mesh));
+    printSizes();
+    if (style_ == ReportStyle::Formulas)
+      printTotalFormulas();
+    else
+      printTotals();
+    if (ranks_ > 1 || program_.plan.microBatches > 1)
+      os_ << "\n  each rank in one step:\n";
+    printUnits();
+    printOps();
+    printCommunication();
+    printWeights();
+  }
+
+private:
+  std::string shown(DimExpr value, const char *unit, double base = 1000) const {
+    if (style_ == ReportStyle::Formulas)
+      return value.str();
+    auto number = value.rational();
+    return number ? scaled(number->toDouble(), unit, base) : value.str();
+  }
+  std::string flops(DimExpr value) const { return shown(value, "FLOP"); }
+  std::string bytes(DimExpr value) const { return shown(value, "B", 1024); }
+
+  void printSizes() {
+    std::string sizes;
+    for (const SizeParameter &size : program_.sizes)
+      sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", program_.text(size.name).str(),
+                           withCommas(size.symbol.integer().value_or(0)));
+    if (program_.plan.microBatches > 1)
+      sizes += fmt::format("; {} micro-batches of this size", program_.plan.microBatches);
+    if (!sizes.empty())
+      os_ << "  sizes       " << sizes << "\n";
+  }
+
+  void printTotals() {
+    os_ << fmt::format("  parameters  {}, {} in memory\n", withCommas(costs_.parameters.integer().value_or(0)),
+                       bytes(costs_.weightBytes));
+    os_ << fmt::format("  FLOPs       {} in contractions, {} other\n", flops(costs_.model.contraction),
+                       flops(costs_.model.other));
+    if (ranks_ > 1) {
+      double once = numberOf(costs_.model.contraction) + numberOf(costs_.model.other);
+      double all = numberOf(costs_.hardware);
+      os_ << fmt::format("  hardware    {} on {} ranks, {:.2g} % of it repeated\n", flops(costs_.hardware), ranks_,
+                         all == 0 ? 0 : 100 * (all - once) / all);
+      os_ << fmt::format("  each rank   {} in contractions, {} other\n", flops(costs_.rank.contraction),
+                         flops(costs_.rank.other));
+    }
+    os_ << fmt::format("  bytes       {} moved by {} kernels{}\n", bytes(costs_.rank.bytes), costs_.rank.kernels,
+                       ranks_ > 1 ? " of each rank" : "");
+    printStorage();
+  }
+
+  void printStorage() {
+    const StoredBytes &stored = costs_.stored;
+    std::string text;
+    auto add = [&](DimExpr value, const char *what) {
+      if (!isZero(value))
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", bytes(value), what);
+    };
+    add(stored.weights, "weights");
+    add(stored.gradients, "gradients");
+    add(stored.optimizer, "optimizer states");
+    add(stored.states, "states");
+    bool isWeightsOnly = isZero(stored.gradients) && isZero(stored.optimizer) && isZero(stored.states);
+    if (!text.empty() && (ranks_ > 1 || !isWeightsOnly))
+      os_ << "  stored      " << text << (ranks_ > 1 ? " by each rank" : "") << "\n";
+  }
+
+  void printTotalFormulas() {
+    os_ << fmt::format("  parameters  {}\n  contraction {}\n  other       {}\n", costs_.parameters.str(),
+                       costs_.model.contraction.str(), costs_.model.other.str());
+    if (ranks_ > 1)
+      os_ << fmt::format("  hardware    {}\n", costs_.hardware.str());
+    os_ << fmt::format("  bytes       {}\n  kernels     {}\n", costs_.rank.bytes.str(), costs_.rank.kernels);
+  }
+
+  struct CostRow {
+    std::string name;
+    int64_t count;
+    const StepCost *cost;
+  };
+
+  void printTable(StringRef title, StringRef count, llvm::ArrayRef<CostRow> rows) {
     // Formulas are as long as they are: a line each instead of a column.
-    if (style == ReportStyle::Formulas) {
-      for (auto &[name, number, cost] : rows) {
-        os << fmt::format("\n  {} {}, {} {}\n", title, name, count, number);
-        for (auto &[what, value] :
-             {std::pair{"contraction", cost->contraction}, {"other", cost->other}, {"bytes", cost->bytes}})
-          os << fmt::format("    {:<12} {}\n", what, value.str());
+    if (style_ == ReportStyle::Formulas) {
+      for (const CostRow &row : rows) {
+        os_ << fmt::format("\n  {} {}, {} {}\n", title.str(), row.name, count.str(), row.count);
+        printFormulas({{"contraction", row.cost->contraction}, {"other", row.cost->other}, {"bytes", row.cost->bytes}});
       }
       return;
     }
-    os << fmt::format("\n  {:<28} {:>8}  {:>18}  {:>16}  {:>14}\n", title, count, "contraction FLOPs", "other FLOPs",
-                      "bytes");
-    for (auto &[name, number, cost] : rows)
-      os << fmt::format("  {:<28} {:>8}  {:>18}  {:>16}  {:>14}\n", name, number,
-                        shown(cost->contraction, style, "FLOP"), shown(cost->other, style, "FLOP"),
-                        shown(cost->bytes, style, "B", 1024));
-  };
-  std::vector<std::tuple<std::string, int64_t, const Cost *>> rows;
-  for (const UnitRow &row : data.units)
-    rows.push_back({row.path, row.units, &row.cost});
-  table("unit", rows, "units");
-  rows.clear();
-  for (auto &[name, cost] : data.byOp)
-    rows.push_back({name, cost.kernels, &cost});
-  llvm::stable_sort(rows, [](auto &a, auto &b) {
-    auto value = [](auto &row) {
-      auto contraction = std::get<2>(row)->contraction.rational(), other = std::get<2>(row)->other.rational();
-      return (contraction ? contraction->toDouble() : 0) + (other ? other->toDouble() : 0);
-    };
-    return value(a) > value(b);
-  });
-  table("op", rows, "kernels");
-  // Weights may have long paths and, as formulas, long counts.
-  size_t widest = 6;
-  for (const WeightRow &row : data.weights)
-    widest = std::max(widest, row.path.size());
-  os << fmt::format("\n  {:<{}} {:>6}  {:>18}\n", "weight", widest, "times", "parameters");
-  for (const WeightRow &row : data.weights)
-    os << fmt::format("  {:<{}} {:>6}  {:>18}  {}\n", row.path, widest, row.count,
-                      style == ReportStyle::Formulas ? row.elements.str()
-                                                     : withCommas(row.elements.integer().value_or(0)),
-                      toString(row.type, *program.context));
-}
-
-void stg::printReportJson(std::vector<CompiledWorkload> &workloads, ReportStyle style, llvm::raw_ostream &os) {
-  llvm::json::Object all;
-  for (CompiledWorkload &workload : workloads) {
-    const Program &program = workload.program;
-    ReportData data = collect(program);
-    llvm::json::Array weights;
-    for (const WeightRow &row : data.weights) {
-      llvm::json::Array shape;
-      for (const Dim &dim : row.type.dims)
-        shape.push_back(llvm::json::Object{{"dim", program.text(dim.name)}, {"size", jsonOf(dim.size, style)}});
-      weights.push_back(llvm::json::Object{{"name", row.path},
-                                           {"count", row.count},
-                                           {"parameters", jsonOf(row.elements, style)},
-                                           {"dtype", spelling(row.type.element)},
-                                           {"shape", std::move(shape)}});
-    }
-    auto cost = [&](const Cost &one) {
-      return llvm::json::Object{{"contraction", jsonOf(one.contraction, style)},
-                                {"other", jsonOf(one.other, style)},
-                                {"bytes", jsonOf(one.bytes, style)},
-                                {"kernels", one.kernels}};
-    };
-    llvm::json::Array units;
-    for (const UnitRow &row : data.units) {
-      llvm::json::Object entry = cost(row.cost);
-      entry["name"] = row.path;
-      entry["units"] = row.units;
-      units.push_back(std::move(entry));
-    }
-    llvm::json::Array ops;
-    for (auto &[name, one] : data.byOp) {
-      llvm::json::Object entry = cost(one);
-      entry["op"] = name;
-      ops.push_back(std::move(entry));
-    }
-    llvm::json::Object sizes;
-    for (const SizeParameter &size : program.sizes)
-      sizes[program.text(size.name)] = size.symbol.size().value_or(0);
-    int64_t ranks = program.mesh.ranks();
-    // One step of all ranks: with plain replication each does the whole.
-    DimExpr hardware = (data.total.contraction + data.total.other) * ranks;
-    all[workload.name] = llvm::json::Object{
-        {"model", program.text(program.name)},
-        {"mode", spelling(program.mode)},
-        {"sizes", std::move(sizes)},
-        {"ranks", ranks},
-        {"parameters", llvm::json::Object{{"total", jsonOf(data.parameters, style)},
-                                          {"active", jsonOf(data.parameters, style)},
-                                          {"bytes", jsonOf(data.weightBytes, style)},
-                                          {"weights", std::move(weights)}}},
-        {"flops", llvm::json::Object{{"contraction", jsonOf(data.total.contraction, style)},
-                                     {"other", jsonOf(data.total.other, style)},
-                                     {"hardware", jsonOf(hardware, style)},
-                                     {"units", std::move(units)},
-                                     {"ops", std::move(ops)}}},
-        {"bytes", jsonOf(data.total.bytes, style)},
-        {"classes", llvm::json::Array{llvm::json::Object{{"nodes", data.total.kernels}, {"ranks", ranks}}}},
-        {"communication", llvm::json::Array{}},
-        {"opVisits", static_cast<int64_t>(workload.opVisits)}};
+    os_ << fmt::format("\n  {:<28} {:>8}  {:>18}  {:>16}  {:>14}\n", title.str(), count.str(), "contraction FLOPs",
+                       "other FLOPs", "bytes");
+    for (const CostRow &row : rows)
+      os_ << fmt::format("  {:<28} {:>8}  {:>18}  {:>16}  {:>14}\n", row.name, row.count, flops(row.cost->contraction),
+                         flops(row.cost->other), bytes(row.cost->bytes));
   }
-  os << llvm::formatv("{0:2}", llvm::json::Value(std::move(all))) << "\n";
+
+  void printFormulas(llvm::ArrayRef<std::pair<const char *, DimExpr>> formulas) {
+    for (const auto &[what, value] : formulas)
+      os_ << fmt::format("    {:<12} {}\n", what, value.str());
+  }
+
+  void printUnits() {
+    std::vector<CostRow> rows;
+    for (const UnitRow &row : costs_.units)
+      rows.push_back({row.path, row.units, &row.cost});
+    printTable("unit", "units", rows);
+  }
+
+  void printOps() {
+    std::vector<CostRow> rows;
+    for (const auto &[name, cost] : costs_.byOp)
+      rows.push_back({name, cost.kernels, &cost});
+    llvm::stable_sort(rows, [](const CostRow &a, const CostRow &b) {
+      auto value = [](const CostRow &row) { return numberOf(row.cost->contraction) + numberOf(row.cost->other); };
+      return value(a) > value(b);
+    });
+    printTable("op", "kernels", rows);
+  }
+
+  void printCommunication() {
+    if (costs_.communication.empty())
+      return;
+    if (style_ == ReportStyle::Formulas) {
+      for (const CommunicationSum &row : costs_.communication) {
+        os_ << fmt::format("\n  {} {}, ranks {}, count {}\n", mnemonic(row.kind).str(), row.axes, row.groupSize,
+                           row.count);
+        printFormulas({{"bytes", row.bytes}});
+      }
+      return;
+    }
+    os_ << fmt::format("\n  {:<18} {:<18} {:>8}  {:>18}  {:>16}\n", "communication", "axes", "ranks", "count", "bytes");
+    for (const CommunicationSum &row : costs_.communication)
+      os_ << fmt::format("  {:<18} {:<18} {:>8}  {:>18}  {:>16}\n", mnemonic(row.kind).str(), row.axes, row.groupSize,
+                         row.count, bytes(row.bytes));
+  }
+
+  void printWeights() {
+    // Weights may have long paths and, as formulas, long counts.
+    size_t widest = 6;
+    for (const WeightRow &row : costs_.weights)
+      widest = std::max(widest, row.path.size());
+    os_ << fmt::format("\n  {:<{}} {:>6}  {:>18}\n", "weight", widest, "times", "parameters");
+    for (const WeightRow &row : costs_.weights)
+      os_ << fmt::format("  {:<{}} {:>6}  {:>18}  {}\n", row.path, widest, row.count,
+                         style_ == ReportStyle::Formulas ? row.elements.str()
+                                                         : withCommas(row.elements.integer().value_or(0)),
+                         toString(row.type, *program_.context));
+  }
+
+  const std::string &name_;
+  const Program &program_;
+  ReportStyle style_;
+  llvm::raw_ostream &os_;
+  int64_t ranks_;
+  WorkloadCosts costs_;
+};
+
+} // namespace
+
+void stg::printReport(const CompiledWorkload &workload, ReportStyle style, llvm::raw_ostream &os) {
+  ReportText(workload, style, os).print();
 }

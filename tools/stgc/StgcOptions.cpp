@@ -17,7 +17,7 @@ constexpr const char *kOverview =
     "  stgc build run.stg --set model.L=16 --set blocks[0].attn.KV=4 -o out/\n"
     "                                           with other sizes\n"
     "  stgc check my.stg                        names, dimensions, plans; prints messages only\n"
-    "  stgc report run.stg                      parameters, FLOPs and bytes; --json, --formula\n"
+    "  stgc report run.stg                      parameters, FLOPs, bytes, traffic; --json, --formula\n"
     "  stgc explain run.stg --comm              every collective and the plan lines that cause it; --formula\n"
     "  stgc fmt my.stg                          the one format, in place; --check changes nothing\n\n"
     "`use std.ffn` is looked for in -I folders, STG_PATH, and the library that comes with stgc.\n"
@@ -28,7 +28,7 @@ cl::OptionCategory category("Options of stgc");
 
 cl::SubCommand buildCommand("build", "compile workloads into traces (default)");
 cl::SubCommand checkCommand("check", "check files, print messages only");
-cl::SubCommand reportCommand("report", "print parameters, FLOPs and bytes");
+cl::SubCommand reportCommand("report", "print parameters, FLOPs, bytes and traffic");
 cl::SubCommand explainCommand("explain", "why the traffic is what it is");
 cl::SubCommand fmtCommand("fmt", "format files in place");
 

@@ -26,6 +26,9 @@ OpCost costOf(const Body &body, IRContext &context, PassStats &stats);
 /// Units of each body, by BodyId: the factor by which a body's cost counts. Define blocks of calls have none.
 std::vector<int64_t> unitsPerBody(const Program &program);
 
+/// How often an op of this part runs in one step of a rank: once per micro-batch, sync and step once.
+int64_t timesPerStep(Part part, const Program &program);
+
 /// Cost of one pass over all units: per body times its units, so an op is visited once whatever the number of layers.
 OpCost costOf(const Program &program, PassStats &stats);
 

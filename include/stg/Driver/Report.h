@@ -1,7 +1,6 @@
 //===- Report.h - what a compiled workload costs ---------------------------------===//
-// Everything is a sum over kernels per body, times the units of that body: the cost law holds for reports too.
-// Parameters in elements, FLOPs with a multiply-add = 2, bytes as kernels move them. One forward pass of one rank
-// unless said otherwise.
+// Parameters in elements, FLOPs with a multiply-add = 2, bytes as kernels move them. FLOPs of the model are those of
+// one step, each op once; what ranks execute, bytes and communication are those of one rank in one step.
 //===----------------------------------------------------------------------===//
 #ifndef STG_DRIVER_REPORT_H
 #define STG_DRIVER_REPORT_H
@@ -14,9 +13,9 @@ namespace stg {
 /// Numbers, or formulas in the model's size parameters.
 enum class ReportStyle : uint8_t { Numbers, Formulas };
 
-void printReport(CompiledWorkload &workload, ReportStyle style, llvm::raw_ostream &os);
+void printReport(const CompiledWorkload &workload, ReportStyle style, llvm::raw_ostream &os);
 /// One JSON object with a member per workload; docs/report.md lists the keys.
-void printReportJson(std::vector<CompiledWorkload> &workloads, ReportStyle style, llvm::raw_ostream &os);
+void printReportJson(const std::vector<CompiledWorkload> &workloads, ReportStyle style, llvm::raw_ostream &os);
 
 } // namespace stg
 

@@ -1,0 +1,132 @@
+//===- ReportJson.cpp - what a compiled workload costs, for programs --------===//
+// docs/report.md lists the keys.
+#include "WorkloadCosts.h"
+#include "stg/Driver/Report.h"
+#include "llvm/Support/JSON.h"
+
+using namespace stg;
+namespace json = llvm::json;
+
+namespace {
+
+class ReportJson {
+public:
+  ReportJson(const CompiledWorkload &workload, ReportStyle style)
+      : workload_(workload), program_(workload.program), style_(style), costs_(costsOf(program_)) {}
+
+  json::Object run() const {
+    return json::Object{
+        {"model", program_.text(program_.name)},
+        {"mode", spelling(program_.mode)},
+        {"sizes", sizes()},
+        {"ranks", program_.mesh.ranks()},
+        {"micro_batches", program_.plan.microBatches},
+        {"parameters", parameters()},
+        {"flops", flops()},
+        {"bytes", of(costs_.rank.bytes)},
+        {"memory", memory()},
+        {"classes", json::Array{json::Object{{"nodes", costs_.nodes}, {"ranks", program_.mesh.ranks()}}}},
+        {"communication", communication()},
+        {"opVisits", static_cast<int64_t>(workload_.opVisits)}};
+  }
+
+private:
+  json::Value of(DimExpr value) const {
+    if (style_ == ReportStyle::Formulas)
+      return value.str();
+    auto number = value.rational();
+    if (!number)
+      return value.str();
+    // Integers as integers as far as JSON numbers of the library reach; beyond, the nearest double.
+    if (auto size = value.size())
+      return *size;
+    return number->toDouble();
+  }
+
+  json::Object sizes() const {
+    json::Object sizes;
+    for (const SizeParameter &size : program_.sizes)
+      sizes[program_.text(size.name)] = size.symbol.size().value_or(0);
+    return sizes;
+  }
+
+  json::Object parameters() const {
+    json::Array weights;
+    for (const WeightRow &row : costs_.weights) {
+      json::Array shape;
+      for (const Dim &dim : row.type.dims)
+        shape.push_back(json::Object{{"dim", program_.text(dim.name)}, {"size", of(dim.size)}});
+      weights.push_back(json::Object{{"name", row.path},
+                                     {"count", row.count},
+                                     {"parameters", of(row.elements)},
+                                     {"dtype", spelling(row.type.element)},
+                                     {"shape", std::move(shape)}});
+    }
+    return json::Object{{"total", of(costs_.parameters)},
+                        {"active", of(costs_.parameters)},
+                        {"bytes", of(costs_.weightBytes)},
+                        {"weights", std::move(weights)}};
+  }
+
+  json::Object cost(const StepCost &one) const {
+    return json::Object{{"contraction", of(one.contraction)},
+                        {"other", of(one.other)},
+                        {"bytes", of(one.bytes)},
+                        {"kernels", one.kernels}};
+  }
+
+  json::Object flops() const {
+    json::Array units, ops;
+    for (const UnitRow &row : costs_.units) {
+      json::Object entry = cost(row.cost);
+      entry["name"] = row.path;
+      entry["units"] = row.units;
+      units.push_back(std::move(entry));
+    }
+    for (const auto &[name, one] : costs_.byOp) {
+      json::Object entry = cost(one);
+      entry["op"] = name;
+      ops.push_back(std::move(entry));
+    }
+    return json::Object{
+        {"contraction", of(costs_.model.contraction)},
+        {"other", of(costs_.model.other)},
+        {"hardware", of(costs_.hardware)},
+        {"rank", json::Object{{"contraction", of(costs_.rank.contraction)}, {"other", of(costs_.rank.other)}}},
+        {"units", std::move(units)},
+        {"ops", std::move(ops)}};
+  }
+
+  json::Object memory() const {
+    const StoredBytes &stored = costs_.stored;
+    return json::Object{{"weights", of(stored.weights)},
+                        {"gradients", of(stored.gradients)},
+                        {"optimizer", of(stored.optimizer)},
+                        {"states", of(stored.states)}};
+  }
+
+  json::Array communication() const {
+    json::Array rows;
+    for (const CommunicationSum &row : costs_.communication)
+      rows.push_back(json::Object{{"kind", mnemonic(row.kind)},
+                                  {"axes", row.axes},
+                                  {"group_size", row.groupSize},
+                                  {"count", row.count},
+                                  {"bytes", of(row.bytes)}});
+    return rows;
+  }
+
+  const CompiledWorkload &workload_;
+  const Program &program_;
+  ReportStyle style_;
+  WorkloadCosts costs_;
+};
+
+} // namespace
+
+void stg::printReportJson(const std::vector<CompiledWorkload> &workloads, ReportStyle style, llvm::raw_ostream &os) {
+  json::Object all;
+  for (const CompiledWorkload &workload : workloads)
+    all[workload.name] = ReportJson(workload, style).run();
+  os << llvm::formatv("{0:2}", json::Value(std::move(all))) << "\n";
+}
