@@ -156,7 +156,10 @@ private:
       op.where = cause.where;
       op.operands = {source};
       op.fields = ConvertFields{step.after, {from.rules[step.atoms[0]], to.rules[step.atoms[0]]}};
+      // A pool of a sum may have fewer dims than the sum, or another order of them.
+      auto dims = to_.values[source.index].type->dims;
       source = emitOne(std::move(op), original, step.after, false);
+      to_.values[source.index].type->dims = std::move(dims);
     }
     return source;
   }
@@ -238,26 +241,54 @@ private:
         if (layout.places[atom].isWhole())
           layout.places[atom] = each.layout->places[atom];
     }
-    if (!isLast)
-      value.type->dims = widest->type->dims;
+    bool keepsOrder = isLast && widest->type->dims == value.type->dims;
+    value.type->dims = widest->type->dims;
     value.layout = layout;
-    ValueId result = addValue(std::move(value), isLast);
+    ValueId result = addValue(std::move(value), keepsOrder);
     op.results = {result};
     push(std::move(op));
+    computeOnResult();
+    return isLast && !keepsOrder ? reordered(result, original) : result;
+  }
+
+  /// The last op's compute layout, where that follows from its result.
+  void computeOnResult() {
     Op &made = to_.ops.back();
+    const Layout &layout = *to_.values[made.results[0].index].layout;
     std::vector<OpFactor> factors = factorsOf(made, to_);
     made.compute.assign(factors.empty() ? 0 : layout.places.size(), -1);
     for (size_t atom = 0; atom < made.compute.size(); ++atom)
       for (size_t factor = 0; factor < factors.size(); ++factor)
         if (layout.places[atom] == Place::split(factors[factor].resultDims[0]))
           made.compute[atom] = static_cast<int16_t>(factor);
-    return result;
   }
 
   /// The last conversion is the sum itself.
   ValueId renamed(ValueId value, ValueId original) {
+    if (to_.values[value.index].type->dims != from_.value(original).type->dims)
+      return reordered(value, original);
     to_.values[value.index].name = from_.value(original).name;
     return value;
+  }
+
+  /// A sum whose summands came in another order of dims than the original has.
+  ValueId reordered(ValueId sum, ValueId original) {
+    const Op &maker = to_.ops[to_.values[sum.index].def.index];
+    ViewFields fields;
+    for (const Dim &dim : from_.value(original).type->dims)
+      fields.order.push_back(dim.name);
+    Op op;
+    op.kind = OpKind::View;
+    op.part = maker.part;
+    op.kernel = maker.kernel;
+    op.scope = maker.scope;
+    op.where = maker.where;
+    op.operands = {sum};
+    op.fields = std::move(fields);
+    Layout layout = *to_.values[sum.index].layout;
+    ValueId result = emitOne(std::move(op), original, layout, true);
+    computeOnResult();
+    return result;
   }
 
   //===--------------------------------------------------------------------===//
