@@ -1,0 +1,50 @@
+//===- RandomPlanTest.cpp - random models by random plans
+//-------------------===//
+// A step on simulated ranks gives the numbers of one device, whatever the model
+// and the rules: every value, the loss, gradients, new weights. `--seed=N
+// --count=N` tries others.
+//===----------------------------------------------------------------------===//
+#include "IR/RandomProgram.h"
+#include "RandomModel.h"
+#include "SplitProgram.h"
+#include "gtest/gtest.h"
+#include <map>
+
+namespace stg {
+namespace {
+
+/// `E311` of a message `error[E311]: …`; the whole text if there is none.
+std::string codeOf(const std::string &messages) {
+  size_t at = messages.find("error[");
+  return at == std::string::npos ? messages : messages.substr(at + 6, 4);
+}
+
+TEST(RandomPlan, ASplitStepHasTheNumbersOfOneDevice) {
+  constexpr uint64_t kPlansPerModel = 2;
+  uint64_t first = firstSeed(1), count = randomCount(500), ran = 0;
+  std::map<std::string, uint64_t> refused;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    RandomModel model = randomModel(seed / kPlansPerModel);
+    std::string text = model.text + randomPlan(seed, model);
+    SplitProgram programs = splitProgram(text);
+    if (!programs.split) {
+      std::string code = codeOf(programs.messages);
+      // Dims that the axes on them do not divide, axes without work, rules for layers whose results nobody uses.
+      EXPECT_TRUE(code == "E302" || code == "E311" || code == "E304" || code == "E307")
+          << "seed " << seed << ": " << programs.messages << text;
+      ++refused[code];
+      continue;
+    }
+    interp::InterpInputs inputs;
+    inputs.seed = seed;
+    interp::RankComparison comparison = interp::compareRanks(*programs.whole, *programs.split, inputs);
+    EXPECT_EQ(comparison.difference, "") << "seed " << seed << "\n" << text;
+    EXPECT_GT(comparison.onRanks.gradients.size(), 0u) << text;
+    ++ran;
+  }
+  RecordProperty("ran", static_cast<int>(ran));
+  EXPECT_GT(ran, count / 3);
+}
+
+} // namespace
+} // namespace stg
