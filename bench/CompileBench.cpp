@@ -1,6 +1,6 @@
 //===- CompileBench.cpp - what the parts of a compilation cost -------------------===//
-// Parsing, elaboration and passes on shipped models, unrolling and encoding on a deep one, beside a memory copy of the
-// same bytes: trust the ratios, machines differ. docs/performance.md says how to run it.
+// Parsing, elaboration and passes on shipped models and a training step, unrolling and encoding deep ones, beside a
+// memory copy of the same bytes: trust the ratios, machines differ. docs/performance.md says how to run it.
 //===----------------------------------------------------------------------===//
 #include "stg/Chakra/Encoder.h"
 #include "stg/Driver/Compile.h"
@@ -38,50 +38,61 @@ void parse(benchmark::State &state, const std::string &path) {
       benchmark::Counter(static_cast<double>(sources.numLines(file)), benchmark::Counter::kIsIterationInvariantRate);
 }
 
-/// Everything from text to a typed program.
-void compile(benchmark::State &state, const std::string &family, const std::string &model) {
+/// A workload of the shipped files, with the layers that the benchmark's argument says.
+struct Subject {
+  const char *path; ///< from the source tree's root
+  const char *workload;
+};
+constexpr Subject kLlama3 = {"/stdlib/models/llama3.stg", "llama3_8b"};
+constexpr Subject kGpt3 = {"/stdlib/models/gpt3.stg", "gpt3_175b"};
+constexpr Subject kTraining = {"/examples/train_llama3_8b.stg", "train"};
+
+/// Everything from text to a program that can be unrolled.
+void compile(benchmark::State &state, const Subject &subject) {
   uint64_t visits = 0;
   for (auto _ : state) {
-    Compilation compilation(optionsFor(model, {"model.L=" + std::to_string(state.range(0))}));
-    const Module *module = compilation.load(kSource + "/stdlib/models/" + family + ".stg");
+    Compilation compilation(optionsFor(subject.workload, {"model.L=" + std::to_string(state.range(0))}));
+    const Module *module = compilation.load(kSource + subject.path);
     auto compiled = compilation.compile(*module);
     visits = compiled.at(0).opVisits;
   }
   state.counters["op visits"] = static_cast<double>(visits);
 }
 
-/// A compiled model to unroll.
+/// A compiled model whose rank 0 is unrolled.
 struct Deep {
   Compilation compilation;
   std::vector<CompiledWorkload> workloads;
-  explicit Deep(int64_t layers) : compilation(optionsFor("llama3_8b", {"model.L=" + std::to_string(layers)})) {
-    workloads = compilation.compile(*compilation.load(kSource + "/stdlib/models/llama3.stg"));
+  Deep(const Subject &subject, int64_t layers)
+      : compilation(optionsFor(subject.workload, {"model.L=" + std::to_string(layers)})) {
+    workloads = compilation.compile(*compilation.load(kSource + subject.path));
+  }
+
+  void unrollInto(llvm::function_ref<void(const TraceNode &)> take) {
+    PassStats stats;
+    const Program &program = workloads[0].program;
+    (void)unroll(program, ProcessGroups(program), {}, take, stats, compilation.diags());
   }
 };
 
-void unrollOnly(benchmark::State &state) {
-  Deep deep(state.range(0));
+void unrollOnly(benchmark::State &state, const Subject &subject) {
+  Deep deep(subject, state.range(0));
   uint64_t nodes = 0;
   for (auto _ : state) {
-    PassStats stats;
     nodes = 0;
-    (void)unroll(
-        deep.workloads[0].program, ProcessGroups(deep.workloads[0].program), {}, [&](const TraceNode &) { ++nodes; },
-        stats, deep.compilation.diags());
+    deep.unrollInto([&](const TraceNode &) { ++nodes; });
   }
+  state.counters["nodes"] = static_cast<double>(nodes);
   state.counters["nodes/s"] =
       benchmark::Counter(static_cast<double>(nodes), benchmark::Counter::kIsIterationInvariantRate);
 }
 
-void unrollAndEncode(benchmark::State &state) {
-  Deep deep(state.range(0));
+void unrollAndEncode(benchmark::State &state, const Subject &subject) {
+  Deep deep(subject, state.range(0));
   NodeEncoder encoder({});
   for (auto _ : state) {
-    PassStats stats;
     encoder.clear();
-    (void)unroll(
-        deep.workloads[0].program, ProcessGroups(deep.workloads[0].program), {},
-        [&](const TraceNode &node) { encoder.append(node); }, stats, deep.compilation.diags());
+    deep.unrollInto([&](const TraceNode &node) { encoder.append(node); });
   }
   state.counters["nodes/s"] =
       benchmark::Counter(static_cast<double>(encoder.nodes()), benchmark::Counter::kIsIterationInvariantRate);
@@ -90,13 +101,10 @@ void unrollAndEncode(benchmark::State &state) {
 }
 
 /// The machine's own limit for the same bytes.
-void copySameBytes(benchmark::State &state) {
-  Deep deep(state.range(0));
+void copySameBytes(benchmark::State &state, const Subject &subject) {
+  Deep deep(subject, state.range(0));
   NodeEncoder encoder({});
-  PassStats stats;
-  (void)unroll(
-      deep.workloads[0].program, ProcessGroups(deep.workloads[0].program), {},
-      [&](const TraceNode &node) { encoder.append(node); }, stats, deep.compilation.diags());
+  deep.unrollInto([&](const TraceNode &node) { encoder.append(node); });
   std::string target(encoder.bytes().size(), 0);
   for (auto _ : state) {
     std::memcpy(target.data(), encoder.bytes().data(), target.size());
@@ -110,19 +118,20 @@ void copySameBytes(benchmark::State &state) {
 int main(int argc, char **argv) {
   benchmark::RegisterBenchmark("parse std/attention.stg", parse, "/stdlib/std/attention.stg");
   benchmark::RegisterBenchmark("parse models/gpt3.stg", parse, "/stdlib/models/gpt3.stg");
-  benchmark::RegisterBenchmark("compile llama3_8b, layers", compile, "llama3", "llama3_8b")
-      ->Arg(32)
-      ->Arg(128)
-      ->Arg(1024)
-      ->Unit(benchmark::kMillisecond);
-  benchmark::RegisterBenchmark("compile gpt3_175b, layers", compile, "gpt3", "gpt3_175b")
-      ->Arg(96)
-      ->Unit(benchmark::kMillisecond);
-  benchmark::RegisterBenchmark("unroll llama3_8b, layers", unrollOnly)->Arg(10000)->Unit(benchmark::kMillisecond);
-  benchmark::RegisterBenchmark("unroll and encode llama3_8b, layers", unrollAndEncode)
-      ->Arg(10000)
-      ->Unit(benchmark::kMillisecond);
-  benchmark::RegisterBenchmark("copy the same bytes", copySameBytes)->Arg(10000)->Unit(benchmark::kMillisecond);
+  auto timed = [](const char *name, auto run, const Subject &subject, std::initializer_list<int64_t> layers) {
+    auto *bench = benchmark::RegisterBenchmark(name, run, subject)->Unit(benchmark::kMillisecond);
+    for (int64_t count : layers)
+      bench->Arg(count);
+  };
+  timed("compile llama3_8b, layers", compile, kLlama3, {32, 128, 1024});
+  timed("compile gpt3_175b, layers", compile, kGpt3, {96});
+  timed("compile train_llama3_8b, layers", compile, kTraining, {32, 128, 1024});
+  timed("unroll llama3_8b, layers", unrollOnly, kLlama3, {10'000});
+  timed("unroll and encode llama3_8b, layers", unrollAndEncode, kLlama3, {10'000});
+  timed("copy the same bytes", copySameBytes, kLlama3, {10'000});
+  timed("unroll train_llama3_8b, layers", unrollOnly, kTraining, {1'000});
+  timed("unroll and encode train_llama3_8b, layers", unrollAndEncode, kTraining, {1'000});
+  timed("copy the same bytes of training", copySameBytes, kTraining, {1'000});
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
   return 0;

@@ -2,9 +2,12 @@
 // GoogleTest's own options, and for tests of random programs `--seed=N`: begin with that seed (as with STG_SEED=N);
 // `--count=N`: try so many (STG_COUNT=N).
 //===----------------------------------------------------------------------===//
+#include "SourceDir.h"
 #include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
+
+const char *const stg::kSourceDir = STG_SOURCE_DIR;
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);

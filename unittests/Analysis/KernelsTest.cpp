@@ -1,6 +1,6 @@
 //===- KernelsTest.cpp - FLOPs, kernels and their bytes ------------------------===//
 #include "stg/Analysis/Kernels.h"
-#include "IR/RandomProgram.h"
+#include "RandomProgram.h"
 #include "stg/Analysis/Factors.h"
 #include "stg/IR/Reader.h"
 #include "gtest/gtest.h"

@@ -3,7 +3,7 @@
 // element is left out.
 //===----------------------------------------------------------------------===//
 #include "GradientCheck.h"
-#include "IR/RandomProgram.h"
+#include "RandomProgram.h"
 #include "stg/Passes/PassManager.h"
 #include "stg/Support/InternalError.h"
 #include "gtest/gtest.h"

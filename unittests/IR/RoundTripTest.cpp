@@ -1,5 +1,6 @@
 //===- RoundTripTest.cpp - print, read, print -------------------------------===//
-#include "IR/RandomProgram.h"
+#include "RandomProgram.h"
+#include "SourceDir.h"
 #include "stg/IR/Printer.h"
 #include "stg/IR/Reader.h"
 #include "stg/IR/Verifier.h"
@@ -68,7 +69,7 @@ TEST(RoundTripTest, RandomProgramsReadBackAsThemselves) {
 
 TEST(RoundTripTest, FilesOfTheTestsReadBackAsThemselves) {
   size_t files = 0;
-  for (const auto &entry : std::filesystem::recursive_directory_iterator(STG_SOURCE_DIR "/test")) {
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(kSourceDir + std::string("/test"))) {
     if (entry.path().extension() != ".stgir")
       continue;
     std::ifstream in(entry.path());

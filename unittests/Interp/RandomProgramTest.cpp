@@ -2,7 +2,7 @@
 // The interpreter works shapes and element types out anew and compares them with the types that the shape rules gave.
 // So every random program that runs is a check of both.
 //===----------------------------------------------------------------------===//
-#include "IR/RandomProgram.h"
+#include "RandomProgram.h"
 #include "stg/Interp/Interpreter.h"
 #include "gtest/gtest.h"
 

@@ -1,5 +1,4 @@
-//===- LayerPlanTest.cpp - std layers by the usual plans
-//--------------------===//
+//===- LayerPlanTest.cpp - std layers by the usual plans --------------------===//
 // Each layer of the standard library between a lookup and a cross-entropy,
 // trained by data, tensor, sequence and context parallelism and their products,
 // for one micro-batch and for three.

@@ -1,5 +1,4 @@
-//===- RandomModel.cpp
-//------------------------------------------------------===//
+//===- RandomModel.cpp ------------------------------------------------------===//
 #include "RandomModel.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,5 +1,4 @@
-//===- RandomModel.h - random models and plans as .stg text
-//-----------------===//
+//===- RandomModel.h - random models and plans as .stg text -----------------===//
 // Small models that train: contractions, sums, norms, softmax, attention,
 // lookups, views, in nested layers, repeats and units, on dims of 8, 4 and 2
 // positions. Text and not IR, so that what is judged is the whole way from a

@@ -1,11 +1,10 @@
-//===- RandomPlanTest.cpp - random models by random plans
-//-------------------===//
+//===- RandomPlanTest.cpp - random models by random plans -------------------===//
 // A step on simulated ranks gives the numbers of one device, whatever the model
 // and the rules: every value, the loss, gradients, new weights. `--seed=N
 // --count=N` tries others.
 //===----------------------------------------------------------------------===//
-#include "IR/RandomProgram.h"
 #include "RandomModel.h"
+#include "RandomProgram.h"
 #include "SplitProgram.h"
 #include "gtest/gtest.h"
 #include <map>

@@ -1,6 +1,6 @@
-//===- SplitProgram.cpp
-//-----------------------------------------------------===//
+//===- SplitProgram.cpp -----------------------------------------------------===//
 #include "SplitProgram.h"
+#include "SourceDir.h"
 #include "stg/Passes/PassManager.h"
 #include "stg/Sema/Workload.h"
 #include "stg/Support/DiagnosticRenderer.h"
@@ -25,7 +25,7 @@ constexpr PassId kSplit[] = {PassId::AssignLayouts, PassId::InsertCollectives, P
 
 void compile(const std::string &text, SourceManager &sources, ast::ASTContext &context, Diagnostics &diags,
              SplitProgram &result) {
-  ModuleLoader loader{sources, context, diags, {STG_SOURCE_DIR "/stdlib"}};
+  ModuleLoader loader{sources, context, diags, {kSourceDir + std::string("/stdlib")}};
   const Module *module = loader.loadBuffer(sources.addBuffer("test.stg", "stg 1\n" + text));
   if (!module)
     return;

@@ -1,5 +1,4 @@
-//===- SplitProgram.h - programs through the passes of a training step
-//-----===//
+//===- SplitProgram.h - programs through the passes of a training step ------===//
 #ifndef STG_UNITTESTS_NUMERICS_SPLITPROGRAM_H
 #define STG_UNITTESTS_NUMERICS_SPLITPROGRAM_H
 

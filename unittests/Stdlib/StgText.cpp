@@ -1,5 +1,6 @@
 //===- StgText.cpp --------------------------------------------------------===//
 #include "StgText.h"
+#include "SourceDir.h"
 #include "stg/Passes/PassManager.h"
 #include "stg/Sema/Workload.h"
 #include "stg/Support/DiagnosticRenderer.h"
@@ -19,7 +20,7 @@ struct Session {
   SourceManager sources;
   ast::ASTContext context;
   Diagnostics diags{sources};
-  ModuleLoader loader{sources, context, diags, {STG_SOURCE_DIR "/stdlib"}};
+  ModuleLoader loader{sources, context, diags, {kSourceDir + std::string("/stdlib")}};
 };
 
 } // namespace
@@ -46,7 +47,7 @@ std::vector<std::string> modelsIn(const std::string &module) {
   Session session;
   std::string path = module;
   std::replace(path.begin(), path.end(), '.', '/');
-  const Module *loaded = session.loader.load(STG_SOURCE_DIR "/stdlib/" + path + ".stg");
+  const Module *loaded = session.loader.load(kSourceDir + ("/stdlib/" + path) + ".stg");
   EXPECT_EQ(messages(session.diags), "");
   std::vector<std::string> names;
   if (loaded)

@@ -1,5 +1,6 @@
 //===- GrammarTest.cpp - the grammar agrees with what is said about it ----===//
 #include "../lib/Syntax/LineWords.h"
+#include "SourceDir.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Regex.h"
@@ -16,7 +17,7 @@ namespace {
 
 std::string contents(const std::string &path) {
   std::stringstream text;
-  text << std::ifstream(STG_SOURCE_DIR + ("/" + path)).rdbuf();
+  text << std::ifstream(kSourceDir + ("/" + path)).rdbuf();
   return text.str();
 }
 

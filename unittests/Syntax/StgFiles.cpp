@@ -1,4 +1,5 @@
 #include "StgFiles.h"
+#include "SourceDir.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -11,7 +12,7 @@ std::vector<std::string> correctStgFiles() {
   namespace fs = std::filesystem;
   std::vector<std::string> paths;
   for (const char *folder : {"stdlib", "examples", "test"}) {
-    fs::path root = fs::path(STG_SOURCE_DIR) / folder;
+    fs::path root = fs::path(kSourceDir) / folder;
     if (!fs::exists(root))
       continue;
     for (const fs::directory_entry &entry : fs::recursive_directory_iterator(root)) {

@@ -1,7 +1,7 @@
 //===- RandomProgram.cpp - well-formed programs by the thousand -------------===//
 // Ops are proposed at random and kept if their shape rule accepts them.
 //===----------------------------------------------------------------------===//
-#include "IR/RandomProgram.h"
+#include "RandomProgram.h"
 #include "stg/Shape/ShapeRules.h"
 #include <cstdlib>
 #include <random>
