@@ -1,5 +1,6 @@
 //===- ScheduleCases.cpp - schedules for tests, made or read ------------------===//
 #include "Schedule/ScheduleCases.h"
+#include "SourceDir.h"
 #include "gtest/gtest.h"
 #include <fstream>
 #include <sstream>
@@ -52,7 +53,7 @@ ScheduleSizes sizesOf(ScheduleKind kind, uint32_t ranks, uint32_t microBatches) 
 }
 
 std::vector<OrderCase> orderCases(const std::string &file) {
-  std::ifstream in(std::string(STG_SOURCE_DIR "/unittests/Schedule/orders/") + file);
+  std::ifstream in(std::string(kSourceDir) + "/unittests/Schedule/orders/" + file);
   EXPECT_TRUE(in) << file;
   std::vector<OrderCase> cases;
   for (std::string line; std::getline(in, line);) {
