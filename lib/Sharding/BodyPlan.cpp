@@ -146,25 +146,48 @@ void BodyPlanner::assignOp(OpId id) {
     notice(plan.assignment, items, scope, op.results.empty() ? std::string(mnemonic(op.kind)) : nameOf(op.results[0]));
 }
 
-/// What a chain or a halo runs along is not split: neighbours would have to pass on what they have.
+/// What a chain or a halo runs along is not split: neighbours would have to pass on what they have. A rule that would
+/// deal it out in zigzag takes the neighbours apart.
 void BodyPlanner::closeNeighbours(const Op &op, llvm::StringRef scope, AssignItems &items) {
   if (op.kind != OpKind::Call)
     return;
   const auto &fields = op.get<CallFields>();
+  const std::vector<OpFactor> &factors = factors_[value(op.results[0]).def.index];
+  llvm::SmallVector<size_t, 2> closed;
   for (uint32_t index = 0; index < fields.factors.size(); ++index) {
     const Factor &factor = fields.factors[index];
     if (factor.kind != FactorKind::Halo && factor.kind != FactorKind::Chain)
       continue;
-    uint32_t along = factor.along.value_or(index);
     for (size_t item = 0; item < items.size(); ++item)
-      if (factors_[value(op.results[0]).def.index][item].callFactor == along)
-        items[item].open = false;
-    NameId dim = fields.factors[along].dim.name;
-    for (uint32_t rule = 0; rule < program_.plan.splits.size(); ++rule)
-      for (const SplitRule::Target &target : program_.plan.splits[rule].dims)
-        if (target.zigzag && target.dim == dim && matches(program_.plan.splits[rule].scopes, scope) &&
-            llvm::any_of(assigner_.axesOf(rule), [](const AtomList &axis) { return !axis.empty(); }))
-          findings_.cutOffs.push_back({program_.text(fields.callee).str(), dim, rule, op.where});
+      if (factors[item].callFactor == factor.along.value_or(index) && !llvm::is_contained(closed, item))
+        closed.push_back(item);
+  }
+  if (closed.empty())
+    return;
+  for (size_t item : closed)
+    items[item].open = true;
+  noticeCutOffs(op, scope, closed, items);
+  for (size_t item : closed)
+    items[item].open = false;
+}
+
+/// `items` are open: zigzag rules that would get an atom onto one of `along`.
+void BodyPlanner::noticeCutOffs(const Op &op, llvm::StringRef scope, llvm::ArrayRef<size_t> along,
+                                llvm::ArrayRef<AssignItem> items) {
+  for (const Placement &place : assigner_.assign(items, scope).atoms) {
+    if (place.item < 0 || !llvm::is_contained(along, static_cast<size_t>(place.item)))
+      continue;
+    for (const SplitRule::Target &target : program_.plan.splits[static_cast<size_t>(place.rule)].dims) {
+      if (!target.zigzag || !llvm::is_contained(items[static_cast<size_t>(place.item)].names, target.dim))
+        continue;
+      LayoutFindings::CutOff cutOff{program_.text(op.get<CallFields>().callee).str(), target.dim,
+                                    static_cast<uint32_t>(place.rule), op.where};
+      bool known = llvm::any_of(findings_.cutOffs, [&](const LayoutFindings::CutOff &other) {
+        return other.op == cutOff.op && other.rule == cutOff.rule && other.where == cutOff.where;
+      });
+      if (!known)
+        findings_.cutOffs.push_back(std::move(cutOff));
+    }
   }
 }
 
@@ -174,8 +197,14 @@ void BodyPlanner::notice(const Assignment &assignment, llvm::ArrayRef<AssignItem
     bool isKnown = llvm::any_of(findings_.refused, [&](const LayoutFindings::Refused &other) {
       return other.refusal.rule == refusal.rule && other.refusal.target == refusal.target;
     });
-    if (!isKnown)
-      findings_.refused.push_back({refusal, items[refusal.item], scope, what, bodyId_});
+    if (isKnown)
+      continue;
+    AtomList taken;
+    for (uint32_t atom = 0; atom < assignment.atoms.size(); ++atom)
+      if (const Placement &place = assignment.atoms[atom];
+          place.item == static_cast<int32_t>(refusal.item) && place.rule < static_cast<int32_t>(refusal.rule))
+        taken.push_back(atom);
+    findings_.refused.push_back({refusal, items[refusal.item], scope, what, bodyId_, std::move(taken)});
   }
   for (size_t atom = 0; atom < assignment.atoms.size(); ++atom) {
     const Placement &place = assignment.atoms[atom];

@@ -37,6 +37,8 @@ private:
   void assignOps();
   void assignOp(OpId id);
   void closeNeighbours(const Op &op, llvm::StringRef scope, AssignItems &items);
+  void noticeCutOffs(const Op &op, llvm::StringRef scope, llvm::ArrayRef<size_t> along,
+                     llvm::ArrayRef<AssignItem> items);
   void wantSummands(OpId root);
   RuledLayout sumLayout(OpId root) const;
   void addOutputUses();

@@ -95,12 +95,15 @@ private:
     int64_t units = llvm::count_if(program_.units, [&](const Unit &unit) { return unit.body == refused.body; });
     report.note("needed by " + refused.what + " in " + where +
                 (units > 1 ? " (" + std::to_string(units) + " instances)" : ""));
+    int64_t taken = groupSize(refused.taken, assigner_.atoms());
+    if (taken > 1)
+      report.note(namesOf(refused.taken, program_.mesh, ", ") + " = " + std::to_string(taken) + " splits it already");
     std::string target = factoring ? program_.text(factoring->whole).str() : dimText;
-    int64_t part = value ? std::gcd(*value, ranks) : 1;
+    int64_t part = value ? std::gcd(*value / taken, ranks) : 1;
     report.help("`split " + target + " or replicate over " + axis + "` " +
-                (part > 1 ? "keeps " + dimText + "/" + std::to_string(part) + " and holds each part on " +
-                                std::to_string(ranks / part) + " ranks"
-                          : "keeps " + dimText + " whole on all of them"));
+                (part * taken > 1 ? "keeps " + dimText + "/" + std::to_string(part * taken) +
+                                        " and holds each part on " + std::to_string(ranks / part) + " ranks"
+                                  : "keeps " + dimText + " whole on all of them"));
   }
 
   /// The axis of the rule that has the atom, and its size.
@@ -282,6 +285,18 @@ void checkPins(const Program &program, Diagnostics &diags) {
   }
 }
 
+/// Whether each zigzag atom finds two equal chunks for each member in what the atoms before it leave; the others pad.
+static bool dealsOut(int64_t size, llvm::ArrayRef<uint32_t> list, llvm::ArrayRef<uint32_t> zigzag,
+                     const std::vector<MeshAtom> &atoms) {
+  for (uint32_t atom : list) {
+    int64_t members = atoms[atom].size;
+    if (llvm::is_contained(zigzag, atom) && size % (2 * members) != 0)
+      return false;
+    size = (size + members - 1) / members;
+  }
+  return true;
+}
+
 void checkJointDivisibility(const Program &program, Diagnostics &diags) {
   std::vector<MeshAtom> atoms = program.mesh.atoms();
   Assigner assigner(program);
@@ -322,7 +337,8 @@ void checkJointDivisibility(const Program &program, Diagnostics &diags) {
     std::optional<int64_t> size = dim.size.size();
     if (!size)
       continue;
-    bool zigzag = false, padded = false;
+    bool padded = false;
+    AtomList zigzag;
     llvm::SmallVector<const SplitRule *, 4> rules;
     for (uint32_t i = 0; i < program.plan.splits.size(); ++i)
       for (const SplitRule::Target &target : program.plan.splits[i].dims) {
@@ -332,12 +348,14 @@ void checkJointDivisibility(const Program &program, Diagnostics &diags) {
             });
         if (!touches)
           continue;
-        zigzag |= target.zigzag;
+        for (const AtomList &axis : assigner.axesOf(i))
+          if (target.zigzag)
+            zigzag.append(axis);
         padded |= target.remainder == Remainder::Pad;
         rules.push_back(&program.plan.splits[i]);
       }
-    int64_t parts = groupSize(list, atoms) * (zigzag ? 2 : 1);
-    if (padded || *size % parts == 0)
+    int64_t parts = groupSize(list, atoms) * (zigzag.empty() ? 1 : 2);
+    if (*size % parts == 0 || (padded && dealsOut(*size, list, zigzag, atoms)))
       continue;
     auto report = diags.report(rules.empty() ? SourceRange{} : rules.back()->where,
                                diag::JointlyIndivisible{.dim = program.text(dim.name).str(),
@@ -346,7 +364,7 @@ void checkJointDivisibility(const Program &program, Diagnostics &diags) {
                                                         .parts = parts});
     for (const SplitRule *rule : llvm::ArrayRef(rules).drop_back(rules.empty() ? 0 : 1))
       report.noteAt(rule->where, "this rule splits " + program.text(dim.name).str() + " as well");
-    if (zigzag)
+    if (!zigzag.empty())
       report.note("`zigzag` needs two chunks for each rank");
   }
 }

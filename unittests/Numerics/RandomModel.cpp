@@ -453,7 +453,7 @@ private:
 
 RandomModel randomModel(uint64_t seed) { return ModelWriter(seed).run(); }
 
-std::string randomPlan(uint64_t seed, const RandomModel &model) {
+std::string randomPlan(uint64_t seed, const RandomModel &model, Rest rest) {
   Random random(seed);
   struct Axis {
     std::string name;
@@ -461,7 +461,9 @@ std::string randomPlan(uint64_t seed, const RandomModel &model) {
   };
   static const std::vector<std::vector<Axis>> kMeshes = {
       {{"p", 2}}, {{"p", 4}}, {{"p", 2}, {"q", 2}}, {{"p", 2}, {"q", 2}, {"r", 2}}, {{"p", 4}, {"q", 2}}};
-  const std::vector<Axis> &mesh = random.pick(kMeshes);
+  static const std::vector<std::vector<Axis>> kUneven = {
+      {{"p", 3}}, {{"p", 2}, {"q", 3}}, {{"p", 3}, {"q", 2}}, {{"p", 4}, {"q", 2}}};
+  const std::vector<Axis> &mesh = random.pick(rest == Rest::Pad ? kUneven : kMeshes);
   static const Dims kDims = {"B", "S", "D", "F", "V", "E", "H", "KV", "R", "Dh", "T", "P"};
   std::string rules, axes;
   int64_t ranks = 1;
@@ -479,7 +481,7 @@ std::string randomPlan(uint64_t seed, const RandomModel &model) {
       dims = {"S"};
     rules += "  split ";
     for (size_t i = 0; i < dims.size(); ++i)
-      rules += (i ? ", " : "") + dims[i] + "?" + (zigzag ? " zigzag" : " or replicate");
+      rules += (i ? ", " : "") + dims[i] + "?" + (zigzag ? " zigzag" : rest == Rest::Pad ? " pad" : " or replicate");
     rules += " over " + listOf(over);
     if (random.chance(40) && !model.labels.empty())
       rules += " in " + random.pick(model.labels);

@@ -19,8 +19,11 @@ struct RandomModel {
 };
 RandomModel randomModel(uint64_t seed);
 
+/// What a plan's rules say of axes that do not divide a dim. With Pad there are axes of 3 ranks as well.
+enum class Rest { Replicate, Pad };
+
 /// `plan p` and a workload that trains `model m` by it.
-std::string randomPlan(uint64_t seed, const RandomModel &model);
+std::string randomPlan(uint64_t seed, const RandomModel &model, Rest rest = Rest::Replicate);
 
 } // namespace stg
 

@@ -18,13 +18,13 @@ std::string codeOf(const std::string &messages) {
   return at == std::string::npos ? messages : messages.substr(at + 6, 4);
 }
 
-TEST(RandomPlan, ASplitStepHasTheNumbersOfOneDevice) {
+void tryPlans(uint64_t count, Rest rest) {
   constexpr uint64_t kPlansPerModel = 2;
-  uint64_t first = firstSeed(1), count = randomCount(500), ran = 0;
+  uint64_t first = firstSeed(1), ran = 0;
   std::map<std::string, uint64_t> refused;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     RandomModel model = randomModel(seed / kPlansPerModel);
-    std::string text = model.text + randomPlan(seed, model);
+    std::string text = model.text + randomPlan(seed, model, rest);
     SplitProgram programs = splitProgram(text);
     if (!programs.split) {
       std::string code = codeOf(programs.messages);
@@ -41,9 +41,14 @@ TEST(RandomPlan, ASplitStepHasTheNumbersOfOneDevice) {
     EXPECT_GT(comparison.onRanks.gradients.size(), 0u) << text;
     ++ran;
   }
-  RecordProperty("ran", static_cast<int>(ran));
+  testing::Test::RecordProperty("ran", static_cast<int>(ran));
   EXPECT_GT(ran, count / 3);
 }
+
+TEST(RandomPlan, ASplitStepHasTheNumbersOfOneDevice) { tryPlans(randomCount(500), Rest::Replicate); }
+
+// Axes that do not divide their dims: some ranks hold fewer positions, or none.
+TEST(RandomPlan, APaddedStepHasTheNumbersOfOneDevice) { tryPlans(randomCount(100), Rest::Pad); }
 
 } // namespace
 } // namespace stg

@@ -109,6 +109,7 @@ struct LayoutFindings {
     std::string scope;
     std::string what; ///< `k[B, S, KV, Dh]`, `the op attend`
     BodyId body;
+    AtomList taken; ///< atoms that earlier rules put on the item
   };
   std::vector<Refused> refused;
   struct SecondHome {
