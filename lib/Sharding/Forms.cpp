@@ -128,7 +128,7 @@ void BodyPlanner::foldGather(ValueId id, const AtomList &pending, RuledLayout &t
     for (uint32_t atom : pending)
       if (target.layout.places[atom] == Place::split(dim))
         scattered.push_back(atom);
-    bool folds = llvm::any_of(uses_[id.index], [&](const Use &use) {
+    auto gathering = llvm::find_if(uses_[id.index], [&](const Use &use) {
       if (use.kind == Use::Kind::Free || phaseOf(use.part) != phase)
         return false;
       AtomList gathers;
@@ -141,9 +141,12 @@ void BodyPlanner::foldGather(ValueId id, const AtomList &pending, RuledLayout &t
       });
       return gathers == scattered && !moves;
     });
-    for (uint32_t atom : scattered)
-      if (folds)
-        target.layout.places[atom] = Place::whole();
+    if (gathering == uses_[id.index].end())
+      continue;
+    for (uint32_t atom : scattered) {
+      target.layout.places[atom] = Place::whole();
+      target.rules[atom] = gathering->want.rules[atom];
+    }
   }
 }
 
