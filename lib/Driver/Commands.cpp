@@ -1,5 +1,6 @@
 //===- Commands.cpp -------------------------------------------------------------------===//
 #include "stg/Driver/Commands.h"
+#include "TensorSearch.h"
 #include "stg/Chakra/EmitProgram.h"
 #include "stg/Driver/Explain.h"
 #include "stg/IR/Printer.h"
@@ -98,12 +99,62 @@ ExitStatus stg::report(const ReportOptions &options, DiagnosticFormat format) {
   return finish(diags, format);
 }
 
+/// A path on the command line has numbers for iterations, no names.
+static std::optional<PathPattern> patternOf(const ast::Selector &selector) {
+  PathPattern pattern;
+  auto number = [](const ast::Expr *expr) {
+    const auto *literal = llvm::dyn_cast_or_null<ast::IntLit>(expr);
+    return literal ? literal->value : std::nullopt;
+  };
+  for (const ast::SelPart &part : selector.parts) {
+    PatternPart &one = pattern.parts.emplace_back();
+    one.name = part.name.text.str();
+    if (part.indexKind != ast::SelIndex::One && part.indexKind != ast::SelIndex::Range)
+      continue;
+    std::optional<int64_t> first = number(part.first);
+    std::optional<int64_t> last = part.last ? number(part.last) : first ? std::optional(*first + 1) : std::nullopt;
+    std::optional<int64_t> step = part.step ? number(part.step) : std::optional<int64_t>(1);
+    if (!first || !last || !step || *step < 1)
+      return std::nullopt;
+    one.range = PatternPart::Range{*first, *last, *step};
+  }
+  return pattern;
+}
+
+static void explainPath(const std::vector<CompiledWorkload> &workloads, const ExplainOptions &options,
+                        Compilation &compilation) {
+  std::optional<ast::Selector> selector = compilation.parsePath(options.tensor, "--tensor");
+  if (!selector)
+    return;
+  std::optional<PathPattern> pattern = patternOf(*selector);
+  if (!pattern) {
+    compilation.diags()
+        .report(selector->range, diag::SelectorMatchesNothing{.selector = options.tensor})
+        .note("iterations are numbers here: blocks[7], blocks[0..4], blocks[*]");
+    return;
+  }
+  bool found = false;
+  std::vector<const Program *> programs;
+  for (const CompiledWorkload &workload : workloads) {
+    if (found)
+      llvm::outs() << "\n";
+    found |= explainTensors(workload, *pattern, options.style, compilation.sources(), llvm::outs());
+    programs.push_back(&workload.program);
+  }
+  if (!found)
+    reportNoTensor(programs, *pattern, *selector, options.tensor, compilation.diags());
+}
+
 ExitStatus stg::explain(const ExplainOptions &options, DiagnosticFormat format) {
   Compilation compilation(options.compile);
   Diagnostics &diags = compilation.diags();
   std::vector<CompiledWorkload> workloads = compileInput(compilation, options.input);
-  for (size_t i = 0; i < workloads.size() && !diags.hasErrors(); ++i) {
-    if (i)
+  if (diags.hasErrors())
+    return finish(diags, format);
+  if (!options.tensor.empty())
+    explainPath(workloads, options, compilation);
+  for (size_t i = 0; i < workloads.size() && options.communication; ++i) {
+    if (i || !options.tensor.empty())
       llvm::outs() << "\n";
     explainCommunication(workloads[i], options.style, compilation.sources(), llvm::outs());
   }

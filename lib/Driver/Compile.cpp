@@ -84,6 +84,11 @@ std::vector<CommandLineSetting> Compilation::parseSettings() {
   return settings;
 }
 
+std::optional<ast::Selector> Compilation::parsePath(StringRef text, StringRef option) {
+  FileId file = sources_.addBuffer(option.str(), text.str());
+  return parseSelector(file, sources_, context_, diags_);
+}
+
 std::vector<CompiledWorkload> Compilation::compile(const Module &module) {
   std::vector<CompiledWorkload> compiled;
   std::vector<CommandLineSetting> settings = parseSettings();

@@ -1,4 +1,5 @@
 //===- ExplainCommunication.cpp ---------------------------------------------===//
+#include "ExplainText.h"
 #include "PathText.h"
 #include "stg/Analysis/Communication.h"
 #include "stg/Driver/Explain.h"
@@ -54,25 +55,15 @@ private:
     if (op.operands.size() > 1)
       tensor += fmt::format(" and {} more", op.operands.size() - 1);
     os_ << fmt::format("  {:<15} {:<10} {:>12} x {:<6} {}.{}\n", mnemonic(op.kind).str(),
-                       namesOf(fields.atoms, program_.mesh), bytesText(row), row.count, where, tensor);
+                       namesOf(fields.atoms, program_.mesh), sizeText(row), row.count, where, tensor);
     const Value &from = body.value(op.operands[0]), &to = body.value(op.results[0]);
-    os_ << fmt::format("      {} -> {}\n", layoutText(from), layoutText(to));
-    printCause(fields, op);
+    os_ << fmt::format("      {} -> {}\n", layoutText(*from.layout, from, program_),
+                       layoutText(*to.layout, to, program_));
+    printCause(fields, body, op);
   }
 
-  std::string bytesText(const CommunicationRow &row) const {
-    return style_ == ReportStyle::Formulas ? formula(row) : bytesOf(row.bytes);
-  }
-  static std::string bytesOf(DimExpr bytes) {
-    auto value = bytes.rational();
-    if (!value)
-      return bytes.str() + " B";
-    double number = value->toDouble();
-    const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    size_t unit = 0;
-    for (; number >= 1024 && unit + 1 < std::size(units); ++unit)
-      number /= 1024;
-    return fmt::format("{:.6g} {}", number, units[unit]);
+  std::string sizeText(const CommunicationRow &row) const {
+    return style_ == ReportStyle::Formulas ? formula(row) : bytesText(row.bytes);
   }
   /// `2*B*S*D/(dp*tp)`: the whole tensor over the atoms that split it.
   std::string formula(const CommunicationRow &row) const {
@@ -89,26 +80,18 @@ private:
            (split.size() == 1 ? "" : ")");
   }
 
-  std::string layoutText(const Value &value) const {
-    return toString(*value.layout, value.type->dims, atoms_, program_.context->names);
+  /// What is summed once per step: gradients, or a number that every rank has a share of.
+  static const char *syncReason(const Body &body, const Op &op) {
+    return body.op(body.value(op.operands[0]).def).kind == OpKind::Total
+               ? "each rank adds its share of one number of the step"
+               : "the gradient is a sum over ranks that hold different parts of the batch";
   }
 
-  std::string ruleText(int32_t rule) const {
-    if (rule < 0 || static_cast<size_t>(rule) >= program_.plan.splits.size())
-      return "";
-    SourceRange where = program_.plan.splits[rule].where;
-    if (!where.valid())
-      return fmt::format("rule {}", rule + 1);
-    std::string text = sources_.text(where).str();
-    for (char &c : text)
-      c = c == '\n' ? ' ' : c;
-    return fmt::format("{} `{}`", placeText(where, sources_), text);
-  }
-
-  void printCause(const CollectiveFields &fields, const Op &op) {
-    std::string had = ruleText(fields.cause.had), wants = ruleText(fields.cause.wants);
+  void printCause(const CollectiveFields &fields, const Body &body, const Op &op) {
+    std::string had = ruleText(fields.cause.had, program_, sources_);
+    std::string wants = ruleText(fields.cause.wants, program_, sources_);
     if (op.part == Part::Sync)
-      os_ << "      the gradient is a sum over ranks that hold different parts of the batch\n";
+      os_ << "      " << syncReason(body, op) << "\n";
     if (!had.empty())
       os_ << "      had    " << had << "\n";
     if (!wants.empty())

@@ -19,6 +19,8 @@ constexpr const char *kOverview =
     "  stgc check my.stg                        names, dimensions, plans; prints messages only\n"
     "  stgc report run.stg                      parameters, FLOPs, bytes, traffic; --json, --formula\n"
     "  stgc explain run.stg --comm              every collective and the plan lines that cause it; --formula\n"
+    "  stgc explain run.stg --tensor blocks[7].attn.q\n"
+    "                                           the rule that gives each axis to a dim of it, who lost; who reads it\n"
     "  stgc fmt my.stg                          the one format, in place; --check changes nothing\n\n"
     "`use std.ffn` is looked for in -I folders, STG_PATH, and the library that comes with stgc.\n"
     "Exit status: 0 done; 1 the input is wrong (messages say why); 2 wrong command line; 3 the system failed\n"
@@ -29,7 +31,7 @@ cl::OptionCategory category("Options of stgc");
 cl::SubCommand buildCommand("build", "compile workloads into traces (default)");
 cl::SubCommand checkCommand("check", "check files, print messages only");
 cl::SubCommand reportCommand("report", "print parameters, FLOPs, bytes and traffic");
-cl::SubCommand explainCommand("explain", "why the traffic is what it is");
+cl::SubCommand explainCommand("explain", "why layouts and traffic are what they are");
 cl::SubCommand fmtCommand("fmt", "format files in place");
 
 cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<file.stg>"), cl::sub(buildCommand),
@@ -87,6 +89,10 @@ cl::opt<bool> formula("formula", cl::desc("formulas in the model's size paramete
                       cl::sub(reportCommand), cl::sub(explainCommand), cl::cat(category));
 cl::opt<bool> comm("comm", cl::desc("every collective, with the plan lines that cause it"), cl::sub(explainCommand),
                    cl::cat(category));
+cl::opt<std::string>
+    tensor("tensor", cl::value_desc("path"),
+           cl::desc("where a tensor is and why: blocks[7].attn.q, wte, attn.q in any unit, blocks[0..4].ffn.*"),
+           cl::sub(explainCommand), cl::cat(category));
 cl::opt<bool> checkOnly("check", cl::desc("change nothing; exit 1 and name the files that would change"),
                         cl::sub(fmtCommand), cl::cat(category));
 cl::opt<DiagnosticFormat>
@@ -145,11 +151,12 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
   } else if (reportCommand) {
     options.command = ReportOptions{compile, input, json, formula ? ReportStyle::Formulas : ReportStyle::Numbers};
   } else if (explainCommand) {
-    if (!comm) {
-      llvm::errs() << "error: explain what? --comm\n";
+    if (!comm && tensor.empty()) {
+      llvm::errs() << "error: explain what? --comm, or --tensor blocks[7].attn.q\n";
       return std::nullopt;
     }
-    options.command = ExplainOptions{compile, input, formula ? ReportStyle::Formulas : ReportStyle::Numbers};
+    options.command =
+        ExplainOptions{compile, input, comm, tensor, formula ? ReportStyle::Formulas : ReportStyle::Numbers};
   } else if (fmtCommand) {
     options.command = FormatOptions{{inputs.begin(), inputs.end()}, checkOnly};
   } else {

@@ -40,6 +40,8 @@ ExitStatus report(const ReportOptions &options, DiagnosticFormat format);
 struct ExplainOptions {
   CompileOptions compile;
   std::string input;
+  bool communication = false; ///< every collective
+  std::string tensor;         ///< path of tensors, or empty
   ReportStyle style = ReportStyle::Numbers;
 };
 ExitStatus explain(const ExplainOptions &options, DiagnosticFormat format);

@@ -44,6 +44,9 @@ public:
   /// The same for all workloads, keeping nothing.
   void check(const Module &module);
 
+  /// A selector from the command line, `blocks[7].attn.q`; messages call its place `option`.
+  std::optional<ast::Selector> parsePath(llvm::StringRef text, llvm::StringRef option);
+
   SourceManager &sources() { return sources_; }
   Diagnostics &diags() { return diags_; }
 

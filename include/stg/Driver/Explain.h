@@ -1,4 +1,4 @@
-//===- Explain.h - why the traffic is what it is ----------------------------===//
+//===- Explain.h - why layouts and traffic are what they are -----------------===//
 #ifndef STG_DRIVER_EXPLAIN_H
 #define STG_DRIVER_EXPLAIN_H
 
@@ -12,6 +12,11 @@ namespace stg {
 /// before and after.
 void explainCommunication(const CompiledWorkload &workload, ReportStyle style, const SourceManager &sources,
                           llvm::raw_ostream &os);
+
+/// Each tensor that the pattern names: its type and home, for each axis of the mesh the rules that were considered and
+/// what became of them, who makes and who reads it, and the collectives in between. False if it names none.
+bool explainTensors(const CompiledWorkload &workload, const PathPattern &pattern, ReportStyle style,
+                    const SourceManager &sources, llvm::raw_ostream &os);
 
 } // namespace stg
 
