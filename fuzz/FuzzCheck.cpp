@@ -26,6 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (const stg::Module *module = loader.loadBuffer(sources.addBuffer("fuzz.stg", std::move(text)))) {
     checkDeclarations(*module, sources, diags);
     checkPlans(*module, sources, diags);
+    checkWorkloads(*module, sources, diags);
     bool faulty = diags.hasErrors();
     for (const stg::WorkloadSource &source : stg::workloadsOf(*module)) {
       stg::ResolvedWorkload resolved = resolveWorkload(source, {}, sources, diags, kMaxFuzzedUnits);

@@ -71,16 +71,16 @@ decl      : id dims (':' dtype)? ;
 target    : id (dims (':' dtype)?)? ;                // a written type is checked; ': f32' pins the element type
 
 // ============================ expressions ============================
-// From tight to loose: postfix, unary, * /, reduction, + -, comparison, and, or, if.
+// From tight to loose: postfix, minus, * /, reduction, + -, comparison, not, and, or, if.
 expr      : primary                                                        # exprPrimary
           | expr '[' nl? view (',' nl? view)* nl? ']'                      # exprView
           | expr '[' nl? expr nl? ']' ('.' id)*                            # exprIndex
           | '-' expr                                                       # exprNeg
-          | 'not' expr                                                     # exprNot
           | expr ('*' | '/' | '//' | '%') nl? expr                         # exprMul
           | reduction '(' nl? ('...' | ids) nl? ')' expr                   # exprReduce
           | expr ('+' | '-') nl? expr                                      # exprAdd
           | expr ('==' | '!=' | '<' | '<=' | '>' | '>=' | 'in') nl? expr   # exprCmp
+          | 'not' expr                                                     # exprNot
           | expr 'and' nl? expr                                            # exprAnd
           | expr 'or' nl? expr                                             # exprOr
           | 'if' expr 'then' nl? expr nl? 'else' nl? expr                  # exprIf

@@ -46,6 +46,7 @@ const Module *Compilation::load(StringRef path) {
     seen.push_back(next);
     checkDeclarations(*next, sources_, diags_);
     checkPlans(*next, sources_, diags_);
+    checkWorkloads(*next, sources_, diags_);
     for (auto &[alias, used] : next->aliases)
       pending.push_back(used);
   }

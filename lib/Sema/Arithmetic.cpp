@@ -54,6 +54,11 @@ EvalResult Elaborator::evalChain(const ast::ChainExpr *expr, Context &context) {
       }
       operands.push_back({*tensor, expr->terms[0].value});
     }
+    if (term.op == ast::ChainOp::Div && next.isStatic() && next.value.asNumber(program_.context->dims) == 0.0) {
+      reportDivisionByZero(where);
+      failed = true;
+      continue;
+    }
     auto tensor = tensorOf(next, term.value, below);
     if (!tensor) {
       failed = true;

@@ -162,8 +162,10 @@ bool Elaborator::bindStatics(StringRef callee, llvm::ArrayRef<ast::StaticParam> 
       if (candidate.parameter != names[i] || !scope.frame->caller == !candidate.pattern.parts.empty())
         continue;
       if (candidate.pattern.parts.empty() || candidate.pattern.names(instance)) {
-        override_ = &candidate;
         overrideUsed_[k] = true;
+        // The last one wins, the command line over the file.
+        if (!override_ || candidate.fromCommandLine || !override_->fromCommandLine)
+          override_ = &candidate;
         if (candidate.pattern.hasIndex() && iteration_)
           reusable_ = false;
       }

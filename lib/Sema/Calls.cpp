@@ -68,97 +68,6 @@ static const ast::Signature &signatureOf(const ast::Item *item) {
   return cast<ast::LayerItem>(item)->signature;
 }
 
-/// Whether an expression denotes tensors, decided without evaluating it.
-bool Elaborator::isTensorExpr(const ast::Expr *expr, Scope *scope) {
-  switch (expr->kind) {
-  case ast::ExprKind::Path: {
-    auto *path = cast<ast::PathExpr>(expr);
-    if (path->parts.size() != 1)
-      return false;
-    Variable *variable = findVariable(scope, path->parts[0].text);
-    return variable && (std::holds_alternative<Tensor>(*variable) || std::holds_alternative<Stored>(*variable) ||
-                        std::holds_alternative<std::vector<Tensor>>(*variable));
-  }
-  case ast::ExprKind::Call: {
-    auto *call = cast<ast::CallExpr>(expr);
-    if (call->callee.size() == 1) {
-      if (auto builtin = builtinFrom(call->callee[0].text);
-          builtin && !findVariable(scope, call->callee[0].text) && !scope->frame->item.module->find(call->callee)) {
-        switch (*builtin) {
-        case Builtin::Ceil:
-        case Builtin::Floor:
-        case Builtin::Pairs:
-        case Builtin::Size:
-        case Builtin::Width:
-        case Builtin::Full:
-        case Builtin::Causal:
-        case Builtin::Window:
-        case Builtin::Chunk:
-        case Builtin::Prefix:
-        case Builtin::Documents:
-        case Builtin::Requests:
-          return false;
-        case Builtin::Iota:
-          return true;
-        default:
-          break;
-        }
-      }
-    }
-    return llvm::any_of(call->args,
-                        [&](const ast::Arg &arg) { return !arg.afterSemicolon && isTensorExpr(arg.value, scope); });
-  }
-  case ast::ExprKind::Reduce: {
-    auto *reduce = cast<ast::ReduceExpr>(expr);
-    return reduce->op != ast::Reduction::Each || isTensorExpr(reduce->operand, scope);
-  }
-  case ast::ExprKind::Chain:
-    return llvm::any_of(cast<ast::ChainExpr>(expr)->terms,
-                        [&](const ast::ChainTerm &term) { return isTensorExpr(term.value, scope); });
-  case ast::ExprKind::View:
-    return isTensorExpr(cast<ast::ViewExpr>(expr)->base, scope);
-  case ast::ExprKind::Unary:
-    return isTensorExpr(cast<ast::UnaryExpr>(expr)->operand, scope);
-  case ast::ExprKind::If: {
-    auto *choice = cast<ast::IfExpr>(expr);
-    return isTensorExpr(choice->thenValue, scope) || isTensorExpr(choice->elseValue, scope);
-  }
-  case ast::ExprKind::Index: {
-    auto *path = llvm::dyn_cast<ast::PathExpr>(cast<ast::IndexExpr>(expr)->base);
-    if (!path || path->parts.size() != 1)
-      return false;
-    Variable *variable = findVariable(scope, path->parts[0].text);
-    return variable && std::holds_alternative<std::shared_ptr<RepeatIterations>>(*variable);
-  }
-  default:
-    return false;
-  }
-}
-
-std::optional<StaticArgument> Elaborator::evalStaticArg(const ast::Arg &arg, Context &context) {
-  StaticArgument result;
-  result.name = arg.name.text;
-  result.range = arg.range;
-  if (auto *path = llvm::dyn_cast<ast::PathExpr>(arg.value); path && path->parts.size() == 1 && arg.name.empty())
-    result.bareName = path->parts[0].text;
-  Context below = context.below();
-  EvalResult value = decide(arg.value, below);
-  if (value.isFailed())
-    return std::nullopt;
-  if (value.isTensors()) {
-    if (!value.tensors[0].unknown)
-      withInstances(diags_
-                        .report(arg.range, diag::NotUsableHere{.expression = sourceText(arg.value->range),
-                                                               .actual = "a tensor",
-                                                               .expected = "a static argument"})
-                        .note("tensors stand before the `;`, static arguments after it"),
-                    context.scope->frame);
-    return std::nullopt;
-  }
-  result.value = value.value;
-  return result;
-}
-
 EvalResult Elaborator::evalCall(const ast::CallExpr *expr, Context &context, llvm::ArrayRef<DimGroup> each) {
   Scope *scope = context.scope;
   auto callee = calleeOf(expr->callee, context);
@@ -206,7 +115,7 @@ EvalResult Elaborator::evalCall(const ast::CallExpr *expr, Context &context, llv
                    });
   for (const ast::Arg &arg : expr->args) {
     bool tensor = !arg.afterSemicolon && (arg.name.empty() ? expr->hasSemicolon || isTensorExpr(arg.value, scope) ||
-                                                                 (anyTensor && arg.value->kind == ast::ExprKind::None)
+                                                                 (anyTensor && isNoneExpr(arg.value, scope))
                                                            : namesTensor(arg));
     (tensor ? tensorArgs : staticArgs).push_back(&arg);
   }
@@ -217,6 +126,10 @@ EvalResult Elaborator::evalCall(const ast::CallExpr *expr, Context &context, llv
     if (!value) {
       ok = false;
       continue;
+    }
+    if (ok && anyTensor && !arg->afterSemicolon && !value->value.isUnknown()) {
+      reportBeforeSemicolon(*expr, *arg, value->value, callee->item.item->name.text, scope);
+      ok = false;
     }
     statics.push_back(*value);
   }

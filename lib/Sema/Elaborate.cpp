@@ -2,6 +2,7 @@
 #include "stg/Sema/Elaborate.h"
 #include "Elaborator.h"
 #include "TrainingChecks.h"
+#include "UnusedNames.h"
 #include "stg/Support/ClosestName.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -309,6 +310,13 @@ std::vector<StaticArgument> Elaborator::evalArguments(llvm::ArrayRef<ast::Arg> a
 
 void stg::checkDeclarations(const Module &module, const SourceManager &sources, Diagnostics &diags) {
   ElaborateSettings settings;
+  bool trains = llvm::any_of(module.declared(ast::ItemKind::Workload), [](const ast::Item *item) {
+    return llvm::any_of(cast<ast::WorkloadItem>(item)->items, [](const ast::WorkItem *line) {
+      auto *mode = llvm::dyn_cast<ast::WorkMode>(line);
+      return mode && mode->mode == ast::RunMode::Train;
+    });
+  });
+  UnusedValues unusedValues = trains ? UnusedValues::LeaveToTraining : UnusedValues::Report;
   for (const ast::Item *item : module.ast->items) {
     switch (item->kind) {
     case ast::ItemKind::Layer:
@@ -316,7 +324,11 @@ void stg::checkDeclarations(const Module &module, const SourceManager &sources, 
     case ast::ItemKind::Optimizer:
     case ast::ItemKind::Model: {
       Program scratch(std::make_shared<IRContext>());
+      size_t errors = diags.numErrors();
       Elaborator(sources, diags, scratch, settings).declaration({&module, item});
+      // What a fault is about often looks unused.
+      if ((item->kind == ast::ItemKind::Layer || item->kind == ast::ItemKind::Model) && diags.numErrors() == errors)
+        checkUnusedNames(*cast<ast::LayerItem>(item), unusedValues, diags);
       break;
     }
     default:

@@ -157,6 +157,7 @@ private:
   /// One tensor, a number becoming a constant. Nothing after a failure (unknown included).
   std::optional<Tensor> tensorOf(EvalResult result, const ast::Expr *expr, Context &context);
   Tensor constantTensor(const StaticValue &value, Context &context, SourceRange where);
+  void reportDivisionByZero(SourceRange where);
   EvalResult staticArithmetic(ast::ChainOp op, const StaticValue &a, const StaticValue &b, SourceRange where);
   EvalResult combine(MapFn fn, llvm::ArrayRef<std::pair<Tensor, const ast::Expr *>> operands, SourceRange where,
                      Context &context);
@@ -171,6 +172,10 @@ private:
   bool checkSizesAgree(llvm::ArrayRef<std::pair<Tensor, const ast::Expr *>> operands, SourceRange where,
                        Context &context);
   bool isTensorExpr(const ast::Expr *expr, Scope *scope);
+  bool isNoneExpr(const ast::Expr *expr, Scope *scope);
+  /// E258: the static argument `arg` among the tensors of a call without `;`.
+  void reportBeforeSemicolon(const ast::CallExpr &call, const ast::Arg &arg, const StaticValue &value,
+                             llvm::StringRef callee, Scope *scope);
   ElementType elementFor(const Context &context);
   std::string instancePath(const Frame *frame) const;
 
@@ -193,6 +198,12 @@ private:
                     llvm::ArrayRef<const ast::Arg *> tensorArgs, std::vector<StaticArgument> statics, Context &context);
   EvalResult callBuiltin(Builtin builtin, const ast::CallExpr *expr, Context &context,
                          llvm::ArrayRef<StaticArgument> configured);
+  EvalResult callTensorBuiltin(Builtin builtin, const ast::CallExpr *expr, Context &context,
+                               llvm::ArrayRef<EvalResult> values, llvm::ArrayRef<const ast::Expr *> exprs);
+  /// E237: how the builtin is called.
+  EvalResult reportBuiltinArguments(Builtin builtin, const ast::CallExpr *expr, Context &context);
+  /// E259: documents and requests make up the positions that there are.
+  void checkMaskLengths(const MaskValue &mask, DimExpr s, DimExpr t, SourceRange where, Frame *frame);
   EvalResult gatherRows(const Tensor &data, const Tensor &index, NameId dim, const ast::CallExpr *expr,
                         Context &context);
   EvalResult callMapFn(MapFn fn, const ast::CallExpr *expr, Context &context,
@@ -323,8 +334,9 @@ private:
   /// In an optimizer: what it computes in (the master type), and states that don't say theirs.
   std::optional<WeightPrecision> inOptimizer_;
   uint64_t opsMade_ = 0, calls_ = 0;
-  bool tooLarge_ = false;    ///< E256 was reported: whatever is called now fails silently
-  Frame *walking_ = nullptr; ///< the innermost instance, for messages of expressions
+  bool tooLarge_ = false;                            ///< E256 was reported: whatever is called now fails silently
+  Frame *walking_ = nullptr;                         ///< the innermost instance, for messages of expressions
+  std::set<std::pair<FileId, uint32_t>> maskFaults_; ///< places of calls with E259: several costs ask for the pairs
   std::set<std::pair<UnitId, uint32_t>> writtenStates_;
   std::vector<bool> overrideUsed_;
   std::map<NameId, const ast::OpItem *> opItems_; ///< ops that are called

@@ -8,6 +8,10 @@ using namespace stg;
 using llvm::cast;
 using llvm::StringRef;
 
+void Elaborator::reportDivisionByZero(SourceRange where) {
+  withInstances(diags_.report(where, diag::DivisionByZero{.expression = sourceText(where)}), walking_);
+}
+
 EvalResult Elaborator::staticArithmetic(ast::ChainOp op, const StaticValue &a, const StaticValue &b,
                                         SourceRange where) {
   if (a.isUnknown() || b.isUnknown())
@@ -17,7 +21,7 @@ EvalResult Elaborator::staticArithmetic(ast::ChainOp op, const StaticValue &a, c
     DimContext &dims = program_.context->dims;
     auto zero = y.integer();
     if (op != ast::ChainOp::Add && op != ast::ChainOp::Sub && op != ast::ChainOp::Mul && zero && *zero == 0) {
-      diags_.report(where, diag::DivisionByZero{.expression = sourceText(where)});
+      reportDivisionByZero(where);
       return EvalResult::failed();
     }
     DimExpr result;
@@ -63,6 +67,11 @@ EvalResult Elaborator::staticArithmetic(ast::ChainOp op, const StaticValue &a, c
   }
   auto p = a.asNumber(program_.context->dims), q = b.asNumber(program_.context->dims);
   if (p && q && (a.getIf<double>() || b.getIf<double>())) {
+    bool divides = op == ast::ChainOp::Div || op == ast::ChainOp::FloorDiv || op == ast::ChainOp::Mod;
+    if (divides && *q == 0) {
+      reportDivisionByZero(where);
+      return EvalResult::failed();
+    }
     switch (op) {
     case ast::ChainOp::Add:
       return EvalResult::of(StaticValue{*p + *q});

@@ -1,6 +1,7 @@
 //===- PlanBuilder.cpp - plans and workloads of the AST -------------------===//
 #include "ASTBuilder.h"
 
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 
 namespace stg::ast {
@@ -241,8 +242,18 @@ SelPart ASTBuilder::selPart(P::SelPartContext *ctx) {
 Options ASTBuilder::options(P::OptsContext *ctx) {
   if (!ctx)
     return {};
+  llvm::StringMap<SourceRange> keys;
+  std::string owner = "`" + text(range(static_cast<antlr4::ParserRuleContext *>(ctx->parent)->start)).str() + "`";
   return {/*present=*/true,
-          each(ctx->kv(), [&](P::KvContext *kv) { return KeyValue{name(kv->id()), expr(kv->expr()), range(kv)}; }),
+          each(ctx->kv(),
+               [&](P::KvContext *kv) {
+                 Name key = name(kv->id());
+                 auto [first, inserted] = keys.insert({key.text, key.range});
+                 if (!inserted)
+                   diags_.report(key.range, diag::GivenTwice{.word = key.text, .where = owner})
+                       .label(first->second, "first here");
+                 return KeyValue{key, expr(kv->expr()), range(kv)};
+               }),
           range(ctx)};
 }
 

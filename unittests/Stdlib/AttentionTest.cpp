@@ -34,9 +34,9 @@ TEST_P(Attend, DefineBlockEqualsTheReference) {
   const AttendCase &one = GetParam();
   std::string text = std::string("use std.attention.{attend}\n") + "model m(" + one.sizes + ", C = 4, E = 6) {\n" +
                      "  let H = KV * R\n  factor H = (KV, R)\n" +
-                     "  input q[B, S, H, C], k[B, T, KV, C], v[B, T, KV, E], bias[S, T, H]\n" +
-                     "  o, lse = attend(q, k, v" + one.operand + (*one.statics ? std::string("; ") + one.statics : "") +
-                     ")\n" + "  output o, lse\n}\n";
+                     "  input q[B, S, H, C], k[B, T, KV, C], v[B, T, KV, E]" +
+                     (*one.operand ? ", bias[S, T, H]\n" : "\n") + "  o, lse = attend(q, k, v" + one.operand +
+                     (*one.statics ? std::string("; ") + one.statics : "") + ")\n" + "  output o, lse\n}\n";
   std::optional<Program> program = compileText(text);
   ASSERT_TRUE(program);
   Program reference = *program;

@@ -40,6 +40,9 @@ ResolvedWorkload resolveWorkload(const WorkloadSource &source, llvm::ArrayRef<Co
 /// Checks the names in plans and workloads of a module that need no model: axes, parameters, keys.
 void checkPlans(const Module &module, const SourceManager &sources, Diagnostics &diags);
 
+/// Checks each workload of a module against itself and the others: `set` twice, one output folder for two.
+void checkWorkloads(const Module &module, const SourceManager &sources, Diagnostics &diags);
+
 } // namespace stg
 
 #endif
