@@ -408,7 +408,8 @@ private:
     bool isUnit = random_.chance(30);
     scope.text += "  " + name + " = " + use(scope, x) + "\n  " +
                   (isUnit ? "unit mid" : "repeat " + count + " as blocks") + std::to_string(next_) + " {\n    " + name +
-                  " = " + name + " + " + label(scope) + block.name + "(" + name + ")\n  }\n";
+                  // Bounded, so that products of iterations do not leave differences to rounding.
+                  " = " + name + " + tanh(" + label(scope) + block.name + "(" + name + "))\n  }\n";
     ++next_;
     scope.tensors.push_back({name, tokens});
   }

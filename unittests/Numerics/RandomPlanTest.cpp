@@ -20,7 +20,7 @@ std::string codeOf(const std::string &messages) {
 
 void tryPlans(uint64_t count, Rest rest) {
   constexpr uint64_t kPlansPerModel = 2;
-  uint64_t first = firstSeed(1), ran = 0;
+  uint64_t first = firstSeed(1), ran = 0, notRun = 0;
   std::map<std::string, uint64_t> refused;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     RandomModel model = randomModel(seed / kPlansPerModel);
@@ -37,12 +37,19 @@ void tryPlans(uint64_t count, Rest rest) {
     interp::InterpInputs inputs;
     inputs.seed = seed;
     interp::RankComparison comparison = interp::compareRanks(*programs.whole, *programs.split, inputs);
+    // The interpreter numbers the positions of all dims of one name and size alike, by the atoms that split any of them.
+    if (llvm::StringRef(comparison.difference).ends_with("is split unevenly, which is not run on ranks")) {
+      ++notRun;
+      continue;
+    }
     EXPECT_EQ(comparison.difference, "") << "seed " << seed << "\n" << text;
     EXPECT_GT(comparison.onRanks.gradients.size(), 0u) << text;
     ++ran;
   }
   testing::Test::RecordProperty("ran", static_cast<int>(ran));
+  testing::Test::RecordProperty("not run", static_cast<int>(notRun));
   EXPECT_GT(ran, count / 3);
+  EXPECT_LE(notRun, count / 200);
 }
 
 TEST(RandomPlan, ASplitStepHasTheNumbersOfOneDevice) { tryPlans(randomCount(500), Rest::Replicate); }
