@@ -37,7 +37,7 @@ void tryPlans(uint64_t count, Rest rest) {
     interp::InterpInputs inputs;
     inputs.seed = seed;
     interp::RankComparison comparison = interp::compareRanks(*programs.whole, *programs.split, inputs);
-    // The interpreter numbers the positions of all dims of one name and size alike, by the atoms that split any of them.
+    // The interpreter numbers positions by every atom that splits a dim of that name and size anywhere.
     if (llvm::StringRef(comparison.difference).ends_with("is split unevenly, which is not run on ranks")) {
       ++notRun;
       continue;
