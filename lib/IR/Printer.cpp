@@ -185,8 +185,9 @@ private:
       os_ << "optimizer " << (rule.name ? name(rule.name) : "none") << scopes(rule.scopes);
       if (!rule.bodies.empty())
         os_ << " (" << join(rule.bodies, [&](const auto &body) {
-          return type(body.first) + " = " +
-                 (body.second.index < program_.bodies.size() ? name(program_.body(body.second).name) : "?");
+          return type(body.weight) + elementUnlessF32("gradient", body.gradient) +
+                 elementUnlessF32("master", body.master) + elementUnlessF32("moment", body.moment) + " = " +
+                 (body.body.index < program_.bodies.size() ? name(program_.body(body.body).name) : "?");
         }) << ")";
       os_ << "\n";
     }

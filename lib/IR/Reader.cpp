@@ -295,12 +295,14 @@ private:
     rule.scopes = scopes();
     if (lex_.peek('('))
       lex_.list('(', ')', [&] {
-        TensorType weight = type();
+        OptimizerBody &entry = rule.bodies.emplace_back();
+        entry.weight = type();
+        precision(entry);
         lex_.want("=");
         uint32_t bodyBegin = lex_.position();
         std::string name = lex_.name("the name of a body");
-        optimizerBodies_.push_back({program_.plan.optimizers.size(), rule.bodies.size(), name, lex_.since(bodyBegin)});
-        rule.bodies.push_back({std::move(weight), BodyId()});
+        optimizerBodies_.push_back(
+            {program_.plan.optimizers.size(), rule.bodies.size() - 1, name, lex_.since(bodyBegin)});
       });
     rule.where = lex_.since(begin);
     program_.plan.optimizers.push_back(std::move(rule));
@@ -395,16 +397,20 @@ private:
     lex_.want(":");
     return name;
   }
+  /// `gradient bf16 master bf16 moment bf16`, each unless it is f32, of a weight slot or an optimizer's body.
+  template <class Weight> void precision(Weight &weight) {
+    for (auto [word, into] : {std::pair("gradient", &weight.gradient), std::pair("master", &weight.master),
+                              std::pair("moment", &weight.moment)})
+      if (lex_.takeWord(word))
+        *into = element();
+  }
   template <class Slot> void readOwnedSlot(std::vector<Slot> &list, llvm::StringMap<uint32_t> &slots, uint32_t begin) {
     std::string name = slotName(slots, list.size(), begin);
     Slot slot{context_.name(name), type(), true, {}};
     slot.owned = !lex_.takeWord("shared");
     if constexpr (std::is_same_v<Slot, WeightSlot>) {
       slot.trained = lex_.takeWord("trained");
-      for (auto [word, into] : {std::pair("gradient", &slot.gradient), std::pair("master", &slot.master),
-                                std::pair("moment", &slot.moment)})
-        if (lex_.takeWord(word))
-          *into = element();
+      precision(slot);
     }
     slot.layout = layout("layout", slot.type);
     if constexpr (std::is_same_v<Slot, WeightSlot>)
@@ -874,7 +880,7 @@ private:
       (pending.isGrad ? fields.grad : fields.define) = bodyCalled(pending.name, pending.where);
     }
     for (const PendingOptimizer &pending : optimizerBodies_)
-      program_.plan.optimizers[pending.rule].bodies[pending.entry].second = bodyCalled(pending.name, pending.where);
+      program_.plan.optimizers[pending.rule].bodies[pending.entry].body = bodyCalled(pending.name, pending.where);
     for (const PendingBinding &pending : laterBindings_)
       program_.units[pending.unit].inputs[pending.slot] = laterOutput(pending);
   }

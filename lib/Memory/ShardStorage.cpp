@@ -102,11 +102,13 @@ private:
     TrainedSlot result{slot, group, optimizerOf(program_.plan, path), BodyId()};
     const WeightSlot &weight = body.weights[slot];
     if (result.rule)
-      for (const auto &[type, optimizer] : result.rule->bodies)
-        if (compatible(type, weight.type))
-          result.optimizer = optimizer;
+      for (const OptimizerBody &each : result.rule->bodies)
+        if (compatible(each.weight, weight.type) && each.gradient == weight.gradient && each.master == weight.master &&
+            each.moment == weight.moment)
+          result.optimizer = each.body;
     if (!result.optimizer)
-      internalError(path, "is trained, but no optimizer has a body for " + toString(weight.type, context_));
+      internalError(path, "is trained, but no optimizer has a body for " + toString(weight.type, context_) +
+                              " of its precision");
     if (!weight.layout || !weight.buffer)
       internalError(path, "has no layout");
     return result;

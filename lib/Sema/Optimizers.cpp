@@ -58,12 +58,6 @@ void Elaborator::planOptimizers() {
     byIteration |= llvm::any_of(rule.scopes, [](const PathPattern &scope) { return scope.hasIndex(); });
     rules.push_back(std::move(rule));
   }
-  struct Made {
-    size_t rule;
-    TensorType type;
-    WeightPrecision precision;
-  };
-  std::vector<Made> made;
   std::set<size_t> faulty;
   bool any = false;
   forEachWeight(units_, program_, byIteration, [&](const std::string &path, const WeightSlot &slot) {
@@ -73,9 +67,10 @@ void Elaborator::planOptimizers() {
     any = true;
     size_t index = static_cast<size_t>(rule - rules.data());
     WeightPrecision precision{slot.gradient, slot.master, slot.moment};
-    bool known = faulty.count(index) || llvm::any_of(made, [&](const Made &each) {
-                   return each.rule == index && each.type == slot.type && each.precision == precision;
-                 });
+    bool known =
+        faulty.count(index) || llvm::any_of(rules[index].bodies, [&](const OptimizerBody &each) {
+          return each.weight == slot.type && WeightPrecision{each.gradient, each.master, each.moment} == precision;
+        });
     if (known)
       return;
     BodyId body = optimizerBody(settings_.optimizers[index], slot.type, precision, path);
@@ -83,8 +78,7 @@ void Elaborator::planOptimizers() {
       faulty.insert(index); // one message for each statement
       return;
     }
-    made.push_back({index, slot.type, precision});
-    rules[index].bodies.push_back({slot.type, body});
+    rules[index].bodies.push_back({slot.type, slot.gradient, slot.master, slot.moment, body});
   });
   if (!any)
     diags_.report(settings_.trainAt, diag::NothingTrains{})

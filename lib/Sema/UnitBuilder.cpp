@@ -331,8 +331,8 @@ void UnitBuilder::finish() {
   for (Body &define : defines_)
     program_.bodies.push_back(std::move(define));
   for (OptimizerRule &rule : program_.plan.optimizers)
-    for (auto &[type, body] : rule.bodies)
-      body.index += firstDefine;
+    for (OptimizerBody &each : rule.bodies)
+      each.body.index += firstDefine;
   for (Body &body : program_.bodies)
     for (Op &op : body.ops)
       if (auto *call = std::get_if<CallFields>(&op.fields))

@@ -57,12 +57,18 @@ struct KeepGatheredRule {
   SourceRange where;
 };
 
+/// What an optimizer does to weights of one type and of one precision: the element types that WeightSlot has.
+struct OptimizerBody {
+  TensorType weight;
+  ElementType gradient = ElementType::F32, master = ElementType::F32, moment = ElementType::F32;
+  BodyId body; ///< Program.h says what it has
+};
+
 /// `optimizer adamw() in sel`, `optimizer none in sel`; first match wins.
 struct OptimizerRule {
   NameId name; ///< invalid: none, the weight is frozen
   Scopes scopes;
-  /// Its body for each type of weight that it trains (Program.h says what such a body has).
-  std::vector<std::pair<TensorType, BodyId>> bodies;
+  std::vector<OptimizerBody> bodies; ///< for each kind of weight that it trains
   SourceRange where;
 };
 
