@@ -9,13 +9,12 @@ namespace stg::interp {
 
 namespace {
 
-/// What rounding alone makes of a true 0. Where the optimizer divides a gradient that is all but 0 by its size, that
-/// grows; the new weights do not show it.
-constexpr double kRounding = 1e-12, kRoundingOfStep = 1e-5;
+/// What rounding alone makes of a true 0.
+constexpr double kRounding = 1e-12;
 
 /// Where two tensors differ most; nothing if they agree. Dims are compared by text: the contexts may be two.
 std::optional<std::string> differenceOf(const Tensor &wanted, const IRContext &wantedContext, const Tensor &got,
-                                        const IRContext &gotContext, double rounding) {
+                                        const IRContext &gotContext) {
   bool sameDims = wanted.dims.size() == got.dims.size();
   for (size_t d = 0; sameDims && d < wanted.dims.size(); ++d)
     sameDims = wanted.dims[d].size == got.dims[d].size &&
@@ -37,7 +36,7 @@ std::optional<std::string> differenceOf(const Tensor &wanted, const IRContext &w
   for (double a : wanted.data)
     if (std::isfinite(a))
       largest = std::max(largest, std::fabs(a));
-  if (worst <= 1e-9 * largest + rounding)
+  if (worst <= 1e-9 * largest + kRounding)
     return std::nullopt;
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -64,20 +63,25 @@ class Comparison {
 public:
   Comparison(Side wanted, Side got) : wanted_(wanted), got_(got) {}
 
-  /// Stops at the first difference.
-  std::string run() {
-    compareLists(&InterpResult::values, "");
+  /// What micro-batches make. Stops at the first difference, as all do.
+  void compareMicroBatches() {
+    compareLists(&InterpResult::values, "", [](const NamedTensor &tensor) { return tensor.microBatch != kOfStep; });
     compareLists(&InterpResult::losses, "loss ");
     compareLists(&InterpResult::outputs, "output ");
     compareLists(&InterpResult::gradients, "gradient of ");
+  }
+  void compareStep() {
+    compareLists(&InterpResult::values, "", [](const NamedTensor &tensor) { return tensor.microBatch == kOfStep; });
     compareLists(&InterpResult::states, "state ");
     compareLists(&InterpResult::weights, "new weight ");
-    return difference_;
   }
+  const std::string &difference() const { return difference_; }
   size_t compared() const { return compared_; }
 
 private:
-  void compareLists(std::vector<NamedTensor> InterpResult::*list, const char *what) {
+  void compareLists(
+      std::vector<NamedTensor> InterpResult::*list, const char *what,
+      llvm::function_ref<bool(const NamedTensor &)> isMeant = [](const NamedTensor &) { return true; }) {
     std::map<std::pair<llvm::StringRef, int64_t>, const Tensor *> known;
     for (const NamedTensor &tensor : wanted_.result.*list)
       known[{tensor.name, tensor.microBatch}] = &tensor.value;
@@ -85,11 +89,10 @@ private:
       if (!difference_.empty())
         return;
       auto found = known.find({tensor.name, tensor.microBatch});
-      if (found == known.end())
+      if (found == known.end() || !isMeant(tensor))
         continue;
       ++compared_;
-      if (auto text = differenceOf(*found->second, wanted_.context, tensor.value, got_.context,
-                                   tensor.microBatch == kOfStep ? kRoundingOfStep : kRounding))
+      if (auto text = differenceOf(*found->second, wanted_.context, tensor.value, got_.context))
         difference_ = what + tensor.name +
                       (tensor.microBatch == kOfStep ? " of the step"
                        : tensor.microBatch > 0      ? " in micro-batch " + std::to_string(tensor.microBatch)
@@ -124,6 +127,18 @@ std::string missing(const InterpResult &wanted, const InterpResult &got) {
 
 } // namespace
 
+/// One device with the gradients of the ranks, which agree with its own but for rounding: an optimizer may divide one
+/// that is nothing else by its own size.
+static InterpResult stepOf(const Program &split, const InterpInputs &inputs, const InterpResult &onRanks,
+                           InterpResult oneDevice) {
+  if (onRanks.gradients.empty())
+    return oneDevice;
+  InterpInputs same = inputs;
+  for (const NamedTensor &gradient : onRanks.gradients)
+    same.gradients[gradient.name] = gradient.value;
+  return interpret(split, same, KeepValues::Every);
+}
+
 RankComparison compareRanks(const Program &original, const Program &split, const InterpInputs &inputs) {
   RankComparison comparison;
   std::string run = "the original: ";
@@ -133,8 +148,11 @@ RankComparison compareRanks(const Program &original, const Program &split, const
     InterpResult oneDevice = interpret(split, inputs, KeepValues::Every);
     Comparison meaning({reference, *original.context}, {oneDevice, *split.context});
     std::string difference = missing(reference, oneDevice);
-    if (difference.empty())
-      difference = meaning.run();
+    if (difference.empty()) {
+      meaning.compareMicroBatches();
+      meaning.compareStep();
+      difference = meaning.difference();
+    }
     comparison.shared = meaning.compared();
     if (!difference.empty()) {
       comparison.difference = run + difference;
@@ -142,9 +160,14 @@ RankComparison compareRanks(const Program &original, const Program &split, const
     }
     run = "on ranks: ";
     comparison.onRanks = interpret(split, inputs, KeepValues::Every, Machine::Ranks);
-    Comparison layouts({oneDevice, *split.context}, {comparison.onRanks, *split.context});
-    difference = layouts.run();
-    comparison.compared = layouts.compared();
+    Side ranks{comparison.onRanks, *split.context};
+    Comparison layouts({oneDevice, *split.context}, ranks);
+    layouts.compareMicroBatches();
+    InterpResult sameGradients = stepOf(split, inputs, comparison.onRanks, std::move(oneDevice));
+    Comparison step({sameGradients, *split.context}, ranks);
+    step.compareStep();
+    comparison.compared = layouts.compared() + step.compared();
+    difference = layouts.difference().empty() ? step.difference() : layouts.difference();
     if (!difference.empty())
       comparison.difference = run + difference;
   } catch (const InterpFault &fault) {

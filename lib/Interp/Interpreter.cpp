@@ -31,6 +31,7 @@ public:
       store_.commitStates();
     }
     microBatch_ = kOfStep;
+    store_.replaceGradients();
     runStep();
     store_.commitStates();
     result_.states = store_.writtenStates();

@@ -1,6 +1,7 @@
 //===- StepStore.cpp ------------------------------------------------------===//
 #include "StepStore.h"
 #include "LocalOp.h"
+#include <set>
 
 namespace stg::interp {
 
@@ -186,6 +187,20 @@ RankTensors StepStore::gradient(UnitId unit, uint32_t slot) const {
     if (buffer.name == name && buffer.layout == own.buffer)
       return buffer.parts;
   throw InterpFault("reads the gradient of `" + name + "`, to which nothing was added");
+}
+
+void StepStore::replaceGradients() {
+  std::set<std::string> known;
+  for (Stored &buffer : buffers_) {
+    auto given = inputs_.gradients.find(buffer.name);
+    if (given == inputs_.gradients.end())
+      continue;
+    std::vector<double> &data = buffer.parts.front().data;
+    if (known.insert(buffer.name).second)
+      data = given->second.data;
+    else
+      std::fill(data.begin(), data.end(), 0);
+  }
 }
 
 void StepStore::assign(UnitId unit, uint32_t slot, const Value &operand, RankTensors value) {

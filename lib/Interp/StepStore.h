@@ -24,6 +24,8 @@ public:
 
   void accumulate(UnitId unit, uint32_t slot, const Value &operand, const RankTensors &value);
   RankTensors gradient(UnitId unit, uint32_t slot) const;
+  /// By those of the inputs; the first of several buffers holds all.
+  void replaceGradients();
   void assign(UnitId unit, uint32_t slot, const Value &operand, RankTensors value);
   void tally(uint32_t scalar, const Value &operand, const RankTensors &value);
   RankTensors total(uint32_t scalar, const Value &result) const;

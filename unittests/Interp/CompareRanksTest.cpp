@@ -214,6 +214,61 @@ TEST(Ranks, AStepAccumulatesOverMicroBatchesAndUpdatesWeights) {
   EXPECT_TRUE(step.unitValue("all.w1", kOfStep));
 }
 
+/// A gradient over a batch on four ranks that is 0 but for rounding, and a step by `update` of `%r`, its sum.
+RankComparison stepOnNoise(const std::string &update) {
+  std::string body = "  input x : f32[B, D] layout [B/a, D/b]\n"
+                     "  weight w : f32[D] trained layout [D/b] buffer [D/b @ a]\n"
+                     "  %x : f32[B, D] layout [B/a, D/b] = input x kernel 0\n"
+                     "  %w : f32[D] layout [D/b] = weight w kernel 0\n"
+                     "  %sum : f32[D] layout [D/b @ a] = reduce(%x) sum(B) kernel 1\n"
+                     "  %all : f32[D] layout [D/b] = all_reduce(%sum) over (0) kernel 1\n"
+                     "  %n : f32[] layout [] = constant [1/B] kernel 1\n"
+                     "  %mean : f32[D] layout [D/b] = mul(%all, %n) kernel 1\n"
+                     "  %d : f32[B, D] layout [B/a, D/b] = sub(%x, %mean) kernel 1\n"
+                     "  %dw : f32[D] layout [D/b @ a] = reduce(%d) sum(B) part weight-grad kernel 2\n"
+                     "  accumulate w(%dw) part weight-grad kernel 2\n"
+                     "  %g : f32[D] layout [D/b @ a] = gradient w part sync kernel 3\n"
+                     "  %r : f32[D] layout [D/b] = all_reduce(%g) over (0) part sync kernel 3\n" +
+                     update +
+                     "  %w1 : f32[D] layout [D/b] = sub(%w, %u) part step kernel 4\n"
+                     "  assign w(%w1) part step kernel 4\n";
+  std::string header = "mesh a = 4, b = 2\nsizes B = 12, D = 4\ninput x : f32[B, D]\n"
+                       "body squared {\n  input v : f32[D]\n  %v : f32[D] = input v kernel 0\n"
+                       "  %s : f32[] = reduce(%v) sum(D) kernel 1\n  %y : f32[] = square(%s) kernel 1\n"
+                       "  output y = %y\n}\n";
+  std::optional<Program> program = read(header, body, "x = input x");
+  if (!program)
+    return {};
+  program->level = Level::Stored;
+  InterpInputs inputs;
+  inputs.seed = 11;
+  return compareRanks(*program, *program, inputs);
+}
+
+TEST(Ranks, AStepThatDividesAGradientOfRoundingByItsSize) {
+  RankComparison result = stepOnNoise("  %q : f32[D] layout [D/b] = mul(%r, %r) part step kernel 4\n"
+                                      "  %v : f32[D] layout [D/b] = sqrt(%q) part step kernel 4\n"
+                                      "  %u : f32[D] layout [D/b] = div(%r, %v) part step kernel 4\n");
+  EXPECT_EQ(result.difference, "");
+  ASSERT_TRUE(result.onRanks.gradient("all.w"));
+  double largest = 0;
+  for (double g : result.onRanks.gradient("all.w")->data)
+    largest = std::max(largest, std::fabs(g));
+  EXPECT_GT(largest, 0); // rounding
+  EXPECT_LT(largest, 1e-12);
+}
+
+TEST(Ranks, ASmallFaultOfAStepIsFound) {
+  RankComparison result =
+      stepOnNoise("  %y : f32[] layout [@ b] = call squared(%w{d}) -> (f32{}) factors (d is [D] sum) define "
+                  "squared part step kernel 4\n"
+                  "  %z : f32[] layout [] = all_reduce(%y) over (1) part step kernel 4\n"
+                  "  %c : f32[] layout [] = constant 0.0000001 part step kernel 4\n"
+                  "  %zc : f32[] layout [] = mul(%z, %c) part step kernel 4\n"
+                  "  %u : f32[D] layout [D/b] = add(%r, %zc) part step kernel 4\n");
+  EXPECT_THAT(result.difference, HasSubstr("on ranks: all.y of the step is"));
+}
+
 TEST(Ranks, MicroBatchesHaveInputsOfTheirOwn) {
   std::optional<Program> program = read(kStepHeader, kStepBody, "x = input x");
   ASSERT_TRUE(program);

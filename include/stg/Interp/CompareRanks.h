@@ -21,10 +21,11 @@ struct RankComparison {
   bool agrees() const { return difference.empty(); }
 };
 
-/// Two tensors agree if no two elements differ by more than 1e-9 of the largest (and 1e-12; 1e-5 inside a step). Values
-/// are compared by unit and name, micro-batch by micro-batch, then gradients, states and new weights. What `original`
-/// does not have (an earlier level has no gradients, conversions have no original) is compared among the runs of
-/// `split` only. Needs level Laid or later of `split`, which may have a context of its own. Does not throw.
+/// Two tensors agree if no two elements differ by more than 1e-9 of the largest (and 1e-12). Values are compared by
+/// unit and name, micro-batch by micro-batch, then gradients; then, from the ranks' gradients on one device too, the
+/// step, states and new weights. What `original` does not have (an earlier level has no gradients, conversions have no
+/// original) is compared among the runs of `split` only. Needs level Laid or later of `split`, which may have a context
+/// of its own. Does not throw.
 RankComparison compareRanks(const Program &original, const Program &split, const InterpInputs &inputs);
 
 } // namespace stg::interp

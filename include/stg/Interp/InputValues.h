@@ -19,6 +19,8 @@ struct InterpInputs {
   std::map<std::string, Tensor> given;
   /// Program inputs of one micro-batch, where they are not as in `given`.
   std::vector<std::map<std::string, Tensor>> givenTo;
+  /// By weight, on one device: the step goes by these instead of what the micro-batches added up.
+  std::map<std::string, Tensor> gradients = {};
 };
 /// The seed of a micro-batch's inputs and dropouts: that of the run for the first one.
 uint64_t seedOf(uint64_t seed, int64_t microBatch);
