@@ -127,6 +127,50 @@ TEST(TrainStep, NormsOfGradientsWaitUntilAllBackwardIsDone) {
               ElementsAre(step.id("S:blocks[1].nw2"), step.id("S:blocks[0].nw2")));
 }
 
+TEST(TrainStep, AWeightInTwoLayoutsIsOneBuffer) {
+  // `cols` has w split over tp, `rows` has it whole and its gradient partial: whoever adds later waits for the other,
+  // and the step waits for both.
+  Step step(trainStep(R"(stgir stored program two mode train mesh tp = 2 sizes B = 4, D = 4
+input x : f32[B, D]
+weight w : f32[D]
+body cols {
+  input x : f32[B, D] layout [B, D/tp]
+  weight w : f32[D] shared trained layout [D/tp] buffer [D/tp]
+  %x : f32[B, D] layout [B, D/tp] = input x kernel 0
+  %w : f32[D] layout [D/tp] = weight w kernel 0
+  %y : f32[B, D] layout [B, D/tp] = mul(%x, %w) kernel 1 compute (1)
+  %dw : f32[D] layout [D/tp] = reduce(%x) sum(B) part weight-grad kernel 2 compute (0)
+  accumulate w(%dw) part weight-grad kernel 2
+  output y = %y
+}
+body rows {
+  input x : f32[B, D] layout [B/tp, D]
+  weight w : f32[D] shared trained layout [D] buffer [D @ tp]
+  %x : f32[B, D] layout [B/tp, D] = input x kernel 0
+  %w : f32[D] layout [D] = weight w kernel 0
+  %y : f32[B, D] layout [B/tp, D] = mul(%x, %w) kernel 1 compute (0)
+  %dw : f32[D] layout [D @ tp] = reduce(%x) sum(B) part weight-grad kernel 2 compute (1)
+  accumulate w(%dw) part weight-grad kernel 2
+  output y = %y
+}
+body step {
+  weight w : f32[D] shared trained layout [D/tp] buffer [D/tp]
+  weight w'1 : f32[D] shared trained layout [D] buffer [D @ tp]
+  %g : f32[D] layout [D/tp] = gradient w part sync kernel 1
+  %h : f32[D] layout [D @ tp] = gradient w'1 part sync kernel 1
+  %r : f32[D] layout [D] = all_reduce(%h) over (0) part sync kernel 1
+  %s : f32[D] layout [D/tp] = shard(%r) over (0) to D part sync kernel 2
+  %t : f32[D] layout [D/tp] = add(%g, %s) part sync kernel 2 compute (0)
+}
+unit @cols : cols(x = input x) weights(w = weight w)
+unit @rows : rows(x = input x) weights(w = weight w)
+unit @step : step() weights(w = weight w, w'1 = weight w)
+)"));
+  EXPECT_THAT(step["W0:cols.dw"].data, ElementsAre(step.id("W0:rows.dw")));
+  EXPECT_THAT(step["S:step.w'1/all_reduce(tp)"].data, ElementsAre(step.id("W0:cols.dw")));
+  EXPECT_THAT(step["S:step.t"].data, ElementsAre(step.id("W0:cols.dw"), step.id("S:step.w'1/all_reduce(tp)")));
+}
+
 TEST(TrainStep, OneOrderOfComputeAndOneOfCommunication) {
   Step step(trainStep());
   uint64_t compute = 0, communication = 0;
