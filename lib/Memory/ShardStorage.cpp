@@ -212,11 +212,15 @@ private:
     std::vector<Bucket> buckets;
     for (size_t i = 0; i < slots.size(); ++i) {
       const WeightSlot &weight = builder.body().weights[slots[i].slot];
-      AtomList atoms = weight.buffer->partialAtoms();
+      AtomList atoms, scattered; // what is wanted split is not gathered first
+      for (uint32_t atom : weight.buffer->partialAtoms())
+        (weight.layout->places[atom].isSplit() ? scattered : atoms).push_back(atom);
+      Layout home = *weight.layout;
       ElementType element = weight.gradient;
       Layout buffer = *weight.buffer;
       ValueId gradient = builder.add(OpKind::Gradient, {}, SlotFields{slots[i].slot}, {element, weight.type.dims},
                                      buffer, slotName(builder, slots[i].slot).str() + ".grad");
+      gradient = builder.reduceScatter(gradient, scattered, home, slotName(builder, slots[i].slot).str() + ".grad");
       auto bucket =
           llvm::find_if(buckets, [&](const Bucket &each) { return each.atoms == atoms && each.element == element; });
       if (bucket == buckets.end())

@@ -150,6 +150,22 @@ llvm::SmallVector<ValueId, 4> StepBuilder::allReduce(llvm::ArrayRef<ValueId> val
   return results;
 }
 
+ValueId StepBuilder::reduceScatter(ValueId value, const AtomList &atoms, const Layout &home, llvm::StringRef name) {
+  for (const Dim &dim : TensorType(typeOf(value)).dims) {
+    CollectiveFields fields;
+    Layout scattered = layoutOf(value);
+    for (uint32_t atom : atoms)
+      if (home.places[atom] == Place::split(dim.name)) {
+        fields.atoms.push_back(atom);
+        scattered.places[atom] = home.places[atom];
+      }
+    fields.to = dim.name;
+    if (!fields.atoms.empty())
+      value = add(OpKind::ReduceScatter, {value}, std::move(fields), typeOf(value), std::move(scattered), name);
+  }
+  return value;
+}
+
 ValueId StepBuilder::convert(ValueId value, const Layout &to, llvm::StringRef name) {
   for (const Dim &dim : TensorType(typeOf(value)).dims) {
     CollectiveFields gather, shard;

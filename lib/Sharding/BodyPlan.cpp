@@ -25,6 +25,7 @@ BodyPlanner::BodyPlanner(const Program &program, BodyId body, const BodyEntry &e
   useCount_.assign(numValues, 0);
   constant_.assign(numValues, false);
   fromProgram_.assign(numValues, false);
+  trains_.resize(numValues);
   pins_.resize(numValues);
   pinIndex_.assign(numValues, 0);
   uses_.resize(numValues);
@@ -78,6 +79,8 @@ void BodyPlanner::countUses() {
     ++useCount_[loss.index];
 
   for (const Op &op : body_.ops) {
+    if (op.kind == OpKind::Accumulate)
+      trains_[op.operands[0].index] = op.get<SlotFields>().slot;
     if (op.kind == OpKind::Input) {
       uint32_t slot = op.get<SlotFields>().slot;
       fromProgram_[op.results[0].index] = body_.inputs[slot].role == SlotRole::Value && !entry_.inputs[slot];

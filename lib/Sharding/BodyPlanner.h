@@ -71,7 +71,10 @@ private:
   Addend addendOf(Summand &summand, OpId root);
   bool staysPartial(llvm::ArrayRef<Addend> addends, llvm::ArrayRef<uint32_t> pending) const;
   void planPartialSum(OpId root, std::vector<Addend> &addends, llvm::ArrayRef<uint32_t> pending);
-  void planPools(OpId root, std::vector<Addend> &addends);
+  void planPools(OpId root, std::vector<Addend> &addends, const RuledLayout *pending);
+  std::optional<uint32_t> trainedBy(OpId root) const;
+  void adoptHome(OpId root, const RuledLayout &home);
+  RuledLayout keptPartial(std::vector<Addend> &addends, llvm::ArrayRef<uint32_t> pending) const;
   void setSumLayouts(OpId root, const RuledLayout *pending);
 
   // Forms.
@@ -114,6 +117,7 @@ private:
   std::vector<std::vector<OpFactor>> factors_; // per op
   std::vector<uint32_t> useCount_;
   std::vector<bool> constant_, fromProgram_;     // per value
+  std::vector<std::optional<uint32_t>> trains_;  // per value: the weight slot that it is added to
   std::vector<std::optional<RuledLayout>> pins_; // per value
   std::vector<uint32_t> pinIndex_;
   std::vector<std::vector<Use>> uses_;

@@ -1,7 +1,8 @@
 //===- SumPlan.cpp - n-ary sums of complete and partial values ---------------===//
 // A sum stays partial if no summand would have to be converted for it; then what is whole is demoted: one member keeps
 // it, the others hold zeros. Otherwise summands that lie alike are added before they are converted, so that several
-// partial gradients of one value cost one reduction (language.md 5.6).
+// partial gradients of one value cost one reduction (language.md 5.6). The gradient of a weight that is used in two
+// layouts is such a sum: it goes to the weight's home, and stays partial wherever it can until the step.
 //===----------------------------------------------------------------------===//
 #include "BodyPlanner.h"
 
@@ -29,6 +30,9 @@ std::optional<Layout> demoted(const Layout &a, const Layout &b) {
 } // namespace
 
 void BodyPlanner::planSum(OpId root) {
+  std::optional<uint32_t> trained = trainedBy(root);
+  if (trained)
+    adoptHome(root, plan_.weights[*trained]);
   std::vector<Addend> addends;
   for (Summand &summand : sums_.summands[root.index])
     addends.push_back(addendOf(summand, root));
@@ -48,8 +52,46 @@ void BodyPlanner::planSum(OpId root) {
       pending.push_back(atom);
   if (!pending.empty() && staysPartial(addends, pending))
     planPartialSum(root, addends, pending);
-  else
-    planPools(root, addends);
+  else if (trained) {
+    RuledLayout kept = keptPartial(addends, pending);
+    planPools(root, addends, &kept);
+  } else
+    planPools(root, addends, nullptr);
+}
+
+/// The weight slot to which the sum is added, if that is its only use.
+std::optional<uint32_t> BodyPlanner::trainedBy(OpId root) const {
+  ValueId result = body_.op(root).results[0];
+  return useCount_[result.index] == 1 && !pinOf(result) ? trains_[result.index] : std::nullopt;
+}
+
+/// The sum computes where the weight lives, whatever rules say of the place where it stands.
+void BodyPlanner::adoptHome(OpId root, const RuledLayout &home) {
+  OpPlan &plan = plan_.ops[root.index];
+  for (size_t atom = 0; atom < plan.compute.size(); ++atom) {
+    plan.compute[atom] = -1;
+    for (size_t factor = 0; factor < factors_[root.index].size(); ++factor)
+      if (home.layout.places[atom] == Place::split(factors_[root.index][factor].resultDims[0]))
+        plan.compute[atom] = static_cast<int16_t>(factor);
+    plan.assignment.atoms[atom] = {plan.compute[atom], home.rules[atom]};
+  }
+}
+
+/// Where a weight's gradient stays partial, as its summands shall: on all pending atoms, but where a summand is split
+/// as the weight is.
+RuledLayout BodyPlanner::keptPartial(std::vector<Addend> &addends, llvm::ArrayRef<uint32_t> pending) const {
+  RuledLayout kept{Layout(numAtoms_), AtomRules(numAtoms_, -1)};
+  for (uint32_t atom : pending) {
+    bool isSplit = llvm::any_of(addends, [&](const Addend &addend) {
+      return addend.want.layout.places[atom].isSplit() && addend.at.layout.places[atom].isSplit();
+    });
+    if (isSplit)
+      continue;
+    kept.layout.places[atom] = Place::partial();
+    for (Addend &addend : addends)
+      addend.want.layout.places[atom] = Place::partial();
+  }
+  return kept;
 }
 
 /// The form in which the sum finds the summand.
@@ -107,7 +149,8 @@ void BodyPlanner::planPartialSum(OpId root, std::vector<Addend> &addends, llvm::
   setSumLayouts(root, &partial);
 }
 
-void BodyPlanner::planPools(OpId root, std::vector<Addend> &addends) {
+/// `pending`: where the summands are wanted partial.
+void BodyPlanner::planPools(OpId root, std::vector<Addend> &addends, const RuledLayout *pending) {
   const Op &op = body_.op(root);
   Demand demand{op.part, root};
   RebuiltSum rebuilt;
@@ -115,7 +158,12 @@ void BodyPlanner::planPools(OpId root, std::vector<Addend> &addends) {
     Addend &addend = addends[i];
     ValueId id = addend.summand->value;
     if (!addend.raw || addend.at.layout == addend.want.layout) {
-      addend.summand->form = addend.raw ? plan_.produced[id.index] : get(id, addend.want, demand);
+      RuledLayout complete = addend.want;
+      for (Place &place : complete.layout.places)
+        if (place.isPartial())
+          place = Place::whole();
+      addend.summand->form =
+          addend.raw ? plan_.produced[id.index] : convert(get(id, complete, demand), addend.want, demand);
       rebuilt.rest.push_back(i);
       continue;
     }
@@ -155,7 +203,7 @@ void BodyPlanner::planPools(OpId root, std::vector<Addend> &addends) {
                                       : convert(addend.summand->form, pool.target, {body_.op(def).part, def}, true);
     }
   }
-  setSumLayouts(root, nullptr);
+  setSumLayouts(root, pending);
   if (!takenApart)
     return;
   for (size_t i = rebuilt.pools.size(); i-- > 0;)
