@@ -21,6 +21,20 @@ inline bool isBarePath(llvm::StringRef text) {
   return !text.empty() && isNameStart(text.front()) && llvm::all_of(text, isPathPart);
 }
 
+/// In quotes, as every name that may not stand bare.
+inline std::string quoted(llvm::StringRef text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      out += '\\';
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
+  }
+  return out + "\"";
+}
+
 } // namespace stg::detail
 
 #endif
