@@ -109,7 +109,7 @@ private:
     if (!result.optimizer)
       internalError(path, "is trained, but no optimizer has a body for " + toString(weight.type, context_) +
                               " of its precision");
-    if (!weight.layout || !weight.buffer)
+    if (!weight.layout)
       internalError(path, "has no layout");
     return result;
   }
@@ -146,38 +146,48 @@ private:
     program_.units.push_back(std::move(unit));
   }
 
-  /// A slot of the step's body for each layout and buffer in which units use the weight.
+  /// A slot of the step's body for each layout and buffer in which units use the weight. A use that adds no gradient
+  /// (`stop`, a result that no loss needs) only has to be stepped in its layout.
   void collectLayouts(WeightId weight, Body &step, Unit &unit, std::vector<TrainedSlot> &slots) {
-    std::vector<bool> walked(program_.bodies.size(), false);
     size_t first = step.weights.size();
+    for (bool adds : {true, false})
+      for (const WeightSlot *slot : usesOf(weight)) {
+        bool isKnown = llvm::any_of(llvm::ArrayRef(step.weights).drop_front(first), [&](const WeightSlot &known) {
+          return known.layout == slot->layout && (known.buffer == slot->buffer || !adds);
+        });
+        if (!slot->trained || slot->buffer.has_value() != adds || isKnown)
+          continue;
+        std::string name = program_.text(program_.weights[weight.index].name).str();
+        size_t number = step.weights.size() - first;
+        step.weights.emplace_back(*slot).name = context_.name(number == 0 ? name : name + "'" + std::to_string(number));
+        unit.weights.push_back(weight);
+      }
+    for (size_t slot = first; slot < step.weights.size(); ++slot)
+      slots.push_back(trained(step, static_cast<uint32_t>(slot), static_cast<uint32_t>(first),
+                              program_.text(program_.weights[weight.index].name)));
+  }
+
+  /// The slots that are bound to a weight of the program, each body's once.
+  std::vector<const WeightSlot *> usesOf(WeightId weight) {
+    std::vector<const WeightSlot *> uses;
+    std::vector<bool> walked(program_.bodies.size(), false);
     for (const Unit &user : program_.units) {
       if (walked[user.body.index])
         continue;
-      const Body &body = program_.body(user);
       size_t binding = 0;
       bool binds = false;
-      for (const WeightSlot &slot : body.weights) {
+      for (const WeightSlot &slot : program_.body(user).weights) {
         if (slot.owned)
           continue;
         const auto *bound = std::get_if<WeightId>(&user.weights[binding++]);
         if (!bound || *bound != weight)
           continue;
         binds = true;
-        if (slot.trained && llvm::none_of(llvm::ArrayRef(step.weights).drop_front(first), [&](const WeightSlot &known) {
-              return known.layout == slot.layout && known.buffer == slot.buffer;
-            })) {
-          WeightSlot &added = step.weights.emplace_back(slot);
-          std::string name = program_.text(program_.weights[weight.index].name).str();
-          size_t number = step.weights.size() - 1 - first;
-          added.name = context_.name(number == 0 ? name : name + "'" + std::to_string(number));
-          unit.weights.push_back(weight);
-        }
+        uses.push_back(&slot);
       }
       walked[user.body.index] = binds;
     }
-    for (size_t slot = first; slot < step.weights.size(); ++slot)
-      slots.push_back(trained(step, static_cast<uint32_t>(slot), static_cast<uint32_t>(first),
-                              program_.text(program_.weights[weight.index].name)));
+    return uses;
   }
 
   void addSteps(Body &body, llvm::ArrayRef<TrainedSlot> slots) {
@@ -212,6 +222,8 @@ private:
     std::vector<Bucket> buckets;
     for (size_t i = 0; i < slots.size(); ++i) {
       const WeightSlot &weight = builder.body().weights[slots[i].slot];
+      if (!weight.buffer)
+        continue;
       AtomList atoms, scattered; // what is wanted split is not gathered first
       for (uint32_t atom : weight.buffer->partialAtoms())
         (weight.layout->places[atom].isSplit() ? scattered : atoms).push_back(atom);
@@ -228,25 +240,28 @@ private:
       bucket->values.push_back(gradient);
       bucket->of.push_back(i);
     }
-    std::vector<ValueId> complete(slots.size());
+    std::vector<std::optional<ValueId>> complete(slots.size());
     for (const Bucket &bucket : buckets) {
       auto values = builder.allReduce(bucket.values, bucket.atoms);
       for (size_t k = 0; k < values.size(); ++k)
         complete[bucket.of[k]] = values[k];
     }
     mergeGroups(builder, slots, complete);
-    tallyNorm(builder, slots);
+    tallyNorm(builder);
   }
 
-  void mergeGroups(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> slots, llvm::ArrayRef<ValueId> complete) {
+  void mergeGroups(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> slots,
+                   llvm::ArrayRef<std::optional<ValueId>> complete) {
     for (size_t i = 0; i < slots.size(); ++i) {
+      if (!complete[i])
+        continue;
       auto known = llvm::find_if(gradients_, [&](const auto &pair) { return pair.first == slots[i].group; });
       if (known == gradients_.end()) {
-        gradients_.push_back({slots[i].group, complete[i]});
+        gradients_.push_back({slots[i].group, *complete[i]});
         continue;
       }
       std::string name = slotName(builder, slots[i].slot).str() + ".grad";
-      ValueId moved = builder.convert(complete[i], builder.layoutOf(known->second), name);
+      ValueId moved = builder.convert(*complete[i], builder.layoutOf(known->second), name);
       known->second = builder.map(MapFn::Add, {known->second, moved}, builder.typeOf(known->second).element, name);
     }
   }
@@ -259,7 +274,7 @@ private:
   }
 
   /// Each weight counts once: on coordinate 0 of the atoms that don't split its gradient (language.md 2.3).
-  void tallyNorm(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> slots) {
+  void tallyNorm(StepBuilder &builder) {
     std::optional<uint32_t> norm = scalar("grad_norm");
     if (!norm || program_.plan.clip == 0)
       return;
@@ -276,7 +291,6 @@ private:
     builder.nextKernel();
     ValueId sum = shares.size() == 1 ? shares[0] : builder.map(MapFn::Add, shares, ElementType::F32, "norm");
     builder.addEffect(OpKind::Tally, sum, {*norm});
-    (void)slots;
   }
 
   /// The loss of the step: mean over the micro-batches, the same on all ranks.
@@ -336,10 +350,14 @@ private:
       if (scale)
         gradient = builder.map(MapFn::Mul, {gradient, scale}, weight.gradient, name + ".grad");
       ValueId updated = updateWeight(builder, slots[i], weight, gradient, name);
-      for (const TrainedSlot &other : slots)
-        if (other.group == slots[i].group)
-          builder.addEffect(OpKind::Assign, builder.convert(updated, *builder.body().weights[other.slot].layout, name),
-                            {other.slot});
+      std::vector<Layout> assigned; // slots that differ in their gradient buffers only are one weight
+      for (const TrainedSlot &other : slots) {
+        const Layout &layout = *builder.body().weights[other.slot].layout;
+        if (other.group != slots[i].group || llvm::is_contained(assigned, layout))
+          continue;
+        assigned.push_back(layout);
+        builder.addEffect(OpKind::Assign, builder.convert(updated, layout, name), {other.slot});
+      }
     }
   }
 
