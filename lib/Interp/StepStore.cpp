@@ -1,7 +1,6 @@
 //===- StepStore.cpp ------------------------------------------------------===//
 #include "StepStore.h"
 #include "LocalOp.h"
-#include <set>
 
 namespace stg::interp {
 
@@ -190,16 +189,18 @@ RankTensors StepStore::gradient(UnitId unit, uint32_t slot) const {
 }
 
 void StepStore::replaceGradients() {
-  std::set<std::string> known;
+  std::map<std::string, Stored *> first;
   for (Stored &buffer : buffers_) {
     auto given = inputs_.gradients.find(buffer.name);
     if (given == inputs_.gradients.end())
       continue;
-    std::vector<double> &data = buffer.parts.front().data;
-    if (known.insert(buffer.name).second)
-      data = given->second.data;
+    auto [known, isFirst] = first.try_emplace(buffer.name, &buffer);
+    std::vector<double> &rest = known->second->parts.front().data;
+    if (isFirst)
+      rest = given->second.data;
     else
-      std::fill(data.begin(), data.end(), 0);
+      for (size_t i = 0; i < rest.size(); ++i)
+        rest[i] -= buffer.parts.front().data[i];
   }
 }
 

@@ -24,7 +24,7 @@ public:
 
   void accumulate(UnitId unit, uint32_t slot, const Value &operand, const RankTensors &value);
   RankTensors gradient(UnitId unit, uint32_t slot) const;
-  /// By those of the inputs; the first of several buffers holds all.
+  /// By those of the inputs; the first of several buffers holds what the others leave.
   void replaceGradients();
   void assign(UnitId unit, uint32_t slot, const Value &operand, RankTensors value);
   void tally(uint32_t scalar, const Value &operand, const RankTensors &value);
