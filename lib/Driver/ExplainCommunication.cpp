@@ -2,6 +2,7 @@
 #include "ExplainText.h"
 #include "PathText.h"
 #include "stg/Analysis/Communication.h"
+#include "stg/Analysis/ValueLabels.h"
 #include "stg/Driver/Explain.h"
 #include <fmt/format.h>
 
@@ -51,7 +52,7 @@ private:
     const Op &op = opOf(row);
     const auto &fields = op.get<CollectiveFields>();
     const std::string &where = paths_[row.body.index].family;
-    std::string tensor = program_.text(body.value(op.operands[0]).name).str();
+    std::string tensor = labelOf(program_, body, op.operands[0]);
     if (op.operands.size() > 1)
       tensor += fmt::format(" and {} more", op.operands.size() - 1);
     os_ << fmt::format("  {:<15} {:<10} {:>12} x {:<6} {}.{}\n", mnemonic(op.kind).str(),

@@ -1,6 +1,7 @@
 //===- StepBuilder.cpp ------------------------------------------------------===//
 #include "StepBuilder.h"
 #include "stg/Analysis/Factors.h"
+#include "stg/Analysis/ValueLabels.h"
 
 namespace stg {
 
@@ -143,7 +144,7 @@ llvm::SmallVector<ValueId, 4> StepBuilder::allReduce(llvm::ArrayRef<ValueId> val
     for (uint32_t atom : atoms)
       layout.places[atom] = Place::whole();
     TensorType type = typeOf(value);
-    results.push_back(newValue(std::move(type), std::move(layout), program_.text(body_.value(value).name).str()));
+    results.push_back(newValue(std::move(type), std::move(layout), labelOf(program_, body_, value)));
   }
   op.results.assign(results.begin(), results.end());
   append(std::move(op));

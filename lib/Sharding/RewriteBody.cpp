@@ -16,13 +16,17 @@ class Rewriter {
 public:
   Rewriter(const Program &program, const Body &body, const BodyPlan &plan)
       : program_(program), context_(*program.context), from_(body), plan_(plan), made_(plan.forms.size()),
-        atBirth_(body.values.size()) {
+        atBirth_(body.values.size()), sumNames_(body.values.size()) {
     for (uint32_t i = 0; i < plan.forms.size(); ++i)
       if (plan.forms[i].atBirth)
         atBirth_[plan.forms[i].value.index].push_back(FormId(i));
     for (const Value &value : body.values)
       if (value.name)
         names_.insert(program.text(value.name));
+    for (uint32_t i = 0; i < plan.ops.size(); ++i)
+      if (OpId sum = plan.ops[i].sum)
+        for (ValueId summand : body.ops[i].operands)
+          sumNames_[summand.index] = body.value(body.op(sum).results[0]).name;
   }
 
   RewrittenBody run() {
@@ -148,6 +152,7 @@ private:
   ValueId convert(ValueId source, const RuledLayout &from, const RuledLayout &to, ValueId original, Part part,
                   const Op &cause) {
     for (const ConversionStep &step : planConversion(from.layout, to.layout)) {
+      nameAfterSum(source, original);
       Op op;
       op.kind = OpKind::Convert;
       op.part = part;
@@ -160,8 +165,16 @@ private:
       auto dims = to_.values[source.index].type->dims;
       source = emitOne(std::move(op), original, step.after, false);
       to_.values[source.index].type->dims = std::move(dims);
+      nameAfterSum(source, original);
     }
     return source;
+  }
+
+  /// Summands mostly have no name of their own: what is communicated of them is called after their sum.
+  void nameAfterSum(ValueId made, ValueId original) {
+    Value &value = to_.values[made.index];
+    if (!value.name && sumNames_[original.index])
+      value.name = freshName(sumNames_[original.index]);
   }
 
   //===--------------------------------------------------------------------===//
@@ -363,6 +376,7 @@ private:
   std::vector<uint32_t> addedInputs_;
   std::vector<ValueId> made_;                // per form
   std::vector<std::vector<FormId>> atBirth_; // per value
+  std::vector<NameId> sumNames_;             // per value: what the sum is called that it is added to
   llvm::StringSet<> names_;
   std::set<uint32_t> supplied_;
 };

@@ -3,6 +3,7 @@
 #include "UnrollTemplates.h"
 #include "fmt/format.h"
 #include "stg/Analysis/Kernels.h"
+#include "stg/Analysis/ValueLabels.h"
 #include "stg/Support/InternalError.h"
 
 namespace stg {
@@ -173,17 +174,13 @@ private:
     if (value && whole >= 0 && whole <= kLargestCount)
       return static_cast<uint64_t>(whole);
     if (!failed_)
-      diags_.report(op.where, diag::CountTooLarge{.what = what, .kernel = nameOf(op), .formula = expression.str()})
+      diags_
+          .report(
+              op.where,
+              diag::CountTooLarge{.what = what, .kernel = labelOf(program_, body_, op), .formula = expression.str()})
           .note("traces hold counts below 2^63");
     failed_ = true;
     return 0;
-  }
-
-  std::string nameOf(const Op &op) const {
-    if (!op.results.empty() && body_.value(op.results[0]).name)
-      return program_.text(body_.value(op.results[0]).name).str();
-    // A value without a name is called by where it belongs and what makes it.
-    return (op.scope ? program_.text(op.scope).str() + "." : "") + mnemonic(op.kind).str();
   }
 
   TensorTemplate tensor(ValueId value) {
@@ -261,7 +258,7 @@ private:
     const Op &last = lastResult(kernel);
     if (last.kind == OpKind::Accumulate)
       return program_.text(body_.weights[last.get<SlotFields>().slot].name).str();
-    return nameOf(last);
+    return labelOf(program_, body_, last);
   }
 
   void fillKernel(const Kernel &kernel, uint32_t step, NodeTemplate &out) {
@@ -289,9 +286,7 @@ private:
       return program_.text(body_.weights[from.index].name).str();
     if (from.kind == ValueOrigin::Kind::Scalar)
       return program_.text(program_.scalars[from.index]).str();
-    if (program_.text(body_.value(value).name).empty())
-      value = kernels_.source[value.index];
-    return program_.text(body_.value(value).name).str();
+    return labelOf(program_, body_, body_.value(value).name ? value : kernels_.source[value.index]);
   }
 
   void fillCollective(const Op &op, NodeTemplate &out) {
