@@ -1,6 +1,7 @@
 //===- ExplainCommunication.cpp ---------------------------------------------===//
 #include "ExplainText.h"
 #include "PathText.h"
+#include "stg/Analysis/AxesText.h"
 #include "stg/Analysis/Communication.h"
 #include "stg/Analysis/ValueLabels.h"
 #include "stg/Driver/Explain.h"
@@ -56,7 +57,7 @@ private:
     if (op.operands.size() > 1)
       tensor += fmt::format(" and {} more", op.operands.size() - 1);
     os_ << fmt::format("  {:<15} {:<10} {:>12} x {:<6} {}.{}\n", mnemonic(op.kind).str(),
-                       namesOf(fields.atoms, program_.mesh), sizeText(row), row.count, where, tensor);
+                       axesText(fields.atoms, program_.mesh), sizeText(row), row.count, where, tensor);
     const Value &from = body.value(op.operands[0]), &to = body.value(op.results[0]);
     os_ << fmt::format("      {} -> {}\n", layoutText(*from.layout, from, program_),
                        layoutText(*to.layout, to, program_));
@@ -77,7 +78,7 @@ private:
     if (split.empty())
       return text;
     bool isSum = text.find(" + ") != std::string::npos;
-    return (isSum ? "(" + text + ")" : text) + "/" + (split.size() == 1 ? "" : "(") + namesOf(split, program_.mesh) +
+    return (isSum ? "(" + text + ")" : text) + "/" + (split.size() == 1 ? "" : "(") + axesText(split, program_.mesh) +
            (split.size() == 1 ? "" : ")");
   }
 

@@ -2,6 +2,7 @@
 #include "ExplainText.h"
 #include "PathText.h"
 #include "TensorForms.h"
+#include "stg/Analysis/AxesText.h"
 #include "stg/Analysis/Communication.h"
 #include "stg/Analysis/Cost.h"
 #include "stg/Driver/Explain.h"
@@ -261,7 +262,7 @@ private:
     AtomList sums = slot.buffer->partialAtoms();
     os_ << fmt::format("gradient in {} as {}, {} on each rank{}\n", spelling(slot.gradient).str(), text(*slot.buffer),
                        sizeText(type, *slot.buffer),
-                       sums.empty() ? "" : ", added up over " + namesOf(sums, program_.mesh) + " once per step");
+                       sums.empty() ? "" : ", added up over " + axesText(sums, program_.mesh) + " once per step");
   }
 
   //===--------------------------------------------------------------------===//
@@ -292,7 +293,7 @@ private:
     const Op &op = bodyOf(form.by[0].unit).op(form.by[0].op);
     const auto &fields = op.get<CollectiveFields>();
     const Value &from = bodyOf(form.by[0].unit).value(op.operands[0]);
-    os_ << fmt::format(", by {} over {}", mnemonic(op.kind).str(), namesOf(fields.atoms, program_.mesh));
+    os_ << fmt::format(", by {} over {}", mnemonic(op.kind).str(), axesText(fields.atoms, program_.mesh));
     if (communicates(op.kind))
       os_ << " of " << sizeText(*from.type, *from.layout);
     else

@@ -203,10 +203,17 @@ void BodyPlanner::notice(const Assignment &assignment, llvm::ArrayRef<AssignItem
     if (isKnown)
       continue;
     AtomList taken;
+    AtomList before; // the rule's own axes before the one that does not divide
+    for (const AtomList &axis : assigner_.axesOf(refusal.rule)) {
+      if (llvm::is_contained(axis, refusal.atom))
+        break;
+      before.append(axis);
+    }
     for (uint32_t atom = 0; atom < assignment.atoms.size(); ++atom)
-      if (const Placement &place = assignment.atoms[atom];
-          place.item == static_cast<int32_t>(refusal.item) && place.rule < static_cast<int32_t>(refusal.rule))
-        taken.push_back(atom);
+      if (const Placement &place = assignment.atoms[atom]; place.item == static_cast<int32_t>(refusal.item))
+        if (auto rule = static_cast<int32_t>(refusal.rule);
+            place.rule < rule || (place.rule == rule && llvm::is_contained(before, atom)))
+          taken.push_back(atom);
     findings_.refused.push_back({refusal, items[refusal.item], scope, what, bodyId_, std::move(taken)});
   }
   for (size_t atom = 0; atom < assignment.atoms.size(); ++atom) {

@@ -1,5 +1,6 @@
 //===- LayoutFindings.cpp - telling the user what a plan does not do ----------===//
 #include "LayoutFindings.h"
+#include "stg/Analysis/AxesText.h"
 #include <map>
 #include <numeric>
 
@@ -97,13 +98,14 @@ private:
                 (units > 1 ? " (" + std::to_string(units) + " instances)" : ""));
     int64_t taken = groupSize(refused.taken, assigner_.atoms());
     if (taken > 1)
-      report.note(namesOf(refused.taken, program_.mesh, ", ") + " = " + std::to_string(taken) + " splits it already");
+      report.note(axesText(refused.taken, program_.mesh, ", ") + " = " + std::to_string(taken) + " splits it already");
     std::string target = factoring ? program_.text(factoring->whole).str() : dimText;
     int64_t part = value ? std::gcd(*value / taken, ranks) : 1;
-    report.help("`split " + target + " or replicate over " + axis + "` " +
-                (part * taken > 1 ? "keeps " + dimText + "/" + std::to_string(part * taken) +
-                                        " and holds each part on " + std::to_string(ranks / part) + " ranks"
-                                  : "keeps " + dimText + " whole on all of them"));
+    report.help("`split " + target + " or replicate over " + joined(rule.axes, ", ") + "` " +
+                (part * taken > 1
+                     ? "keeps " + dimText + "/" + std::to_string(part * taken) + " and holds each part on " +
+                           std::to_string(ranks / part) + (ranks / part == 1 ? " rank" : " ranks")
+                     : "keeps " + dimText + " whole on all of them"));
   }
 
   /// The axis of the rule that has the atom, and its size.
@@ -162,7 +164,10 @@ private:
 
   void reportPinned(const LayoutFindings::PinnedPartial &pinned) {
     const PinRule &pin = program_.plan.pins[pinned.pin];
-    std::string axis = namesOf({pinned.atom}, program_.mesh);
+    auto written = llvm::find_if(pin.partial, [&](const std::string &each) {
+      return llvm::is_contained(program_.mesh.atomsOf(each), pinned.atom);
+    });
+    std::string axis = written != pin.partial.end() ? *written : axesText({pinned.atom}, program_.mesh);
     diags_
         .report(pinned.where,
                 diag::PinnedPartialNeedsValues{
@@ -195,7 +200,10 @@ private:
       std::string dims = dimsOf(program_, rule);
       std::string axes = joined(rule.axes, ", ");
       if (findings_.ruleLostTo[i].empty()) {
-        report.label("nothing with " + dims + " is there to split" + (rule.scopes.empty() ? "" : " in its scope"));
+        if (const KeepRule *keep = keepBefore(rule))
+          report.label("all that it would split is kept").noteAt(keep->where, "this rule keeps it");
+        else
+          report.label("nothing with " + dims + " is there to split" + (rule.scopes.empty() ? "" : " in its scope"));
         continue;
       }
       for (uint32_t winner : findings_.ruleLostTo[i]) {
@@ -225,9 +233,37 @@ private:
       AtomList atoms = program_.mesh.atomsOf(axis.name);
       if (atoms.empty() || llvm::any_of(atoms, [&](uint32_t atom) { return findings_.atomUsed[atom]; }))
         continue;
-      diags_.report(diag::IdleAxis{.axis = axis.name, .ranks = axis.size})
-          .help("add a rule such as `split B over " + axis.name + "`");
+      auto report = diags_.report(diag::IdleAxis{.axis = axis.name, .ranks = axis.size});
+      uint32_t idle = 0; // the first rule over the axis; why it never applies is said there
+      while (idle < program_.plan.splits.size() && !isOver(idle, atoms))
+        ++idle;
+      if (idle == program_.plan.splits.size())
+        report.help("add a rule such as `split B over " + axis.name + "`");
+      else if (const KeepRule *keep = keepBefore(program_.plan.splits[idle]))
+        report.noteAt(keep->where, "this keeps " + program_.text(keep->dim).str() + " from `" +
+                                       textOf(program_, program_.plan.splits[idle]) + "`");
+      else
+        report.noteAt(program_.plan.splits[idle].where, "this rule is over " + axis.name + ", but never applies");
     }
+  }
+
+  bool isOver(uint32_t rule, const AtomList &atoms) const {
+    return llvm::any_of(assigner_.axesOf(rule), [&](const AtomList &axis) {
+      return llvm::any_of(axis, [&](uint32_t atom) { return llvm::is_contained(atoms, atom); });
+    });
+  }
+
+  /// The first of the `keep` rules that hold everywhere what the rule would split, if they hold all of it.
+  const KeepRule *keepBefore(const SplitRule &rule) const {
+    const KeepRule *first = nullptr;
+    for (const SplitRule::Target &target : rule.dims) {
+      auto keep = llvm::find_if(program_.plan.keeps,
+                                [&](const KeepRule &each) { return each.dim == target.dim && each.scopes.empty(); });
+      if (keep == program_.plan.keeps.end())
+        return nullptr;
+      first = first ? first : &*keep;
+    }
+    return first;
   }
 
   const Program &program_;
@@ -360,7 +396,7 @@ void checkJointDivisibility(const Program &program, Diagnostics &diags) {
     auto report = diags.report(rules.empty() ? SourceRange{} : rules.back()->where,
                                diag::JointlyIndivisible{.dim = program.text(dim.name).str(),
                                                         .size = *size,
-                                                        .axes = namesOf(list, program.mesh, ", "),
+                                                        .axes = axesText(list, program.mesh, ", "),
                                                         .parts = parts});
     for (const SplitRule *rule : llvm::ArrayRef(rules).drop_back(rules.empty() ? 0 : 1))
       report.noteAt(rule->where, "this rule splits " + program.text(dim.name).str() + " as well");
