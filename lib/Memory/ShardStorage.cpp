@@ -224,6 +224,7 @@ private:
       const WeightSlot &weight = builder.body().weights[slots[i].slot];
       if (!weight.buffer)
         continue;
+      builder.at(weight.where);
       AtomList atoms, scattered; // what is wanted split is not gathered first
       for (uint32_t atom : weight.buffer->partialAtoms())
         (weight.layout->places[atom].isSplit() ? scattered : atoms).push_back(atom);
@@ -242,6 +243,7 @@ private:
     }
     std::vector<std::optional<ValueId>> complete(slots.size());
     for (const Bucket &bucket : buckets) {
+      builder.at(builder.body().weights[slots[bucket.of[0]].slot].where);
       auto values = builder.allReduce(bucket.values, bucket.atoms);
       for (size_t k = 0; k < values.size(); ++k)
         complete[bucket.of[k]] = values[k];
@@ -260,6 +262,7 @@ private:
         gradients_.push_back({slots[i].group, *complete[i]});
         continue;
       }
+      builder.at(builder.body().weights[slots[i].slot].where);
       std::string name = slotName(builder, slots[i].slot).str() + ".grad";
       ValueId moved = builder.convert(*complete[i], builder.layoutOf(known->second), name);
       known->second = builder.map(MapFn::Add, {known->second, moved}, builder.typeOf(known->second).element, name);
@@ -281,6 +284,7 @@ private:
     llvm::SmallVector<ValueId, 8> shares;
     for (const auto &[group, gradient] : gradients_) {
       builder.nextKernel();
+      builder.at(builder.body().weights[group].where);
       ValueId square = builder.sumOfSquares(gradient, slotName(builder, group).str() + ".norm");
       AtomList whole;
       for (uint32_t atom = 0; atom < builder.atoms().size(); ++atom)

@@ -20,6 +20,8 @@ public:
 
   /// Ops made from now on have this part, kernel and scope.
   void begin(Part part, NameId scope, SourceRange where);
+  /// Ops made from now on stand for what is written there.
+  void at(SourceRange where) { where_ = where; }
   /// A kernel of its own for what follows.
   void nextKernel() { ++kernel_; }
 

@@ -73,13 +73,16 @@ private:
   }
 
   template <class Slot>
-  static std::vector<std::optional<Layout>> known(const std::vector<StoredKey> &keys, const std::vector<Slot> &slots,
-                                                  const std::map<StoredKey, Layout> &layouts) {
-    std::vector<std::optional<Layout>> result(keys.size());
+  static void findKnown(const std::vector<StoredKey> &keys, const std::vector<Slot> &slots,
+                        const std::map<StoredKey, RuledLayout> &layouts, std::vector<std::optional<Layout>> &known,
+                        std::vector<AtomRules> &rules) {
+    known.resize(keys.size());
+    rules.resize(keys.size());
     for (size_t i = 0; i < keys.size(); ++i)
-      if (auto found = layouts.find(keys[i]); !slots[i].owned && found != layouts.end())
-        result[i] = found->second;
-    return result;
+      if (auto found = layouts.find(keys[i]); !slots[i].owned && found != layouts.end()) {
+        known[i] = found->second.layout;
+        rules[i] = found->second.rules;
+      }
   }
 
   void planUnit(UnitId id) {
@@ -88,17 +91,21 @@ private:
     std::vector<StoredKey> weights = keysOf<WeightId>(id, body.weights, unit.weights);
     std::vector<StoredKey> states = keysOf<StateId>(id, body.states, unit.states);
     BodyEntry entry;
-    entry.weights = known(weights, body.weights, weightLayouts_);
+    findKnown(weights, body.weights, weightLayouts_, entry.weights, entry.weightRules);
     for (const StoredKey &key : weights)
       entry.weightUses.push_back(weightUses_[key]);
-    entry.states = known(states, body.states, stateLayouts_);
+    findKnown(states, body.states, stateLayouts_, entry.states, entry.stateRules);
     entry.inputs.resize(body.inputs.size());
+    entry.inputRules.resize(body.inputs.size());
     // On one rank all layouts are alike, and units that read the program's inputs share bodies with others.
     bool isOneRank = program_.mesh.ranks() == 1;
     for (size_t slot = 0; slot < body.inputs.size() && !isOneRank; ++slot)
       if (const auto *from = std::get_if<UnitValue>(&unit.inputs[slot]);
-          from && body.inputs[slot].role == SlotRole::Value)
-        entry.inputs[slot] = outputLayout(*from);
+          from && body.inputs[slot].role == SlotRole::Value) {
+        const RuledLayout &at = outputLayout(*from);
+        entry.inputs[slot] = at.layout;
+        entry.inputRules[slot] = at.rules;
+      }
     size_t variant = variantOf(unit, std::move(entry));
     if (findings_.cut)
       return;
@@ -106,15 +113,15 @@ private:
     const BodyPlan &plan = variants_[variant].plan;
     // Owned ones are looked up only by units that share them.
     for (size_t i = 0; i < weights.size(); ++i)
-      if (weightLayouts_.try_emplace(weights[i], plan.weights[i].layout).second)
+      if (weightLayouts_.try_emplace(weights[i], plan.weights[i]).second)
         weightUses_[weights[i]] = plan.weightUses[i];
     for (size_t i = 0; i < states.size(); ++i)
-      stateLayouts_.try_emplace(states[i], plan.states[i].layout);
+      stateLayouts_.try_emplace(states[i], plan.states[i]);
   }
 
-  Layout outputLayout(UnitValue from) const {
+  const RuledLayout &outputLayout(UnitValue from) const {
     const BodyPlan &plan = variants_[unitVariants_[from.unit.index]].plan;
-    return plan.form(plan.outputs[from.output]).at.layout;
+    return plan.form(plan.outputs[from.output]).at;
   }
 
   size_t variantOf(const Unit &unit, BodyEntry entry) {
@@ -169,7 +176,7 @@ private:
   LayoutFindings findings_;
   std::vector<Variant> variants_;
   std::vector<size_t> unitVariants_;
-  std::map<StoredKey, Layout> weightLayouts_, stateLayouts_;
+  std::map<StoredKey, RuledLayout> weightLayouts_, stateLayouts_;
   std::map<StoredKey, SourceRange> weightUses_;
 };
 

@@ -47,11 +47,8 @@ BodyPlan BodyPlanner::run() {
   for (uint32_t i = 0; i < body_.ops.size(); ++i)
     planOp(OpId(i));
   for (const BodyOutput &output : body_.outputs) {
-    RuledLayout want = output.cotangentOf && plan_.inputs[*output.cotangentOf]
-                           ? RuledLayout{*plan_.inputs[*output.cotangentOf], homeOf(output.value).rules}
-                           : homeOf(output.value);
     OpId def = value(output.value).def;
-    plan_.outputs.push_back(get(output.value, want, {body_.op(def).part, def}));
+    plan_.outputs.push_back(get(output.value, outputWant(output), {body_.op(def).part, def}));
   }
   for (ValueId loss : body_.losses) {
     OpId def = value(loss).def;
@@ -262,14 +259,26 @@ void BodyPlanner::firstUse(ValueId id, const RuledLayout &want, SourceRange wher
   }
 }
 
+/// A cotangent lies as its primal does.
+RuledLayout BodyPlanner::outputWant(const BodyOutput &output) {
+  RuledLayout home = homeOf(output.value);
+  return output.cotangentOf && plan_.inputs[*output.cotangentOf] ? inputAt(*output.cotangentOf, std::move(home)) : home;
+}
+
+/// The layout of a slot that has one already, with the rules behind it where they are known.
+RuledLayout BodyPlanner::inputAt(uint32_t slot, RuledLayout home) const {
+  home.layout = *plan_.inputs[slot];
+  if (entry_.inputs[slot])
+    home.rules = entry_.inputRules[slot];
+  return home;
+}
+
 void BodyPlanner::addOutputUses() {
   for (uint32_t slot = 0; slot < body_.inputs.size(); ++slot)
     if (body_.inputs[slot].role == SlotRole::Value)
       plan_.inputs[slot] = entry_.inputs[slot];
   for (const BodyOutput &output : body_.outputs) {
-    RuledLayout want = homeOf(output.value);
-    if (output.cotangentOf && plan_.inputs[*output.cotangentOf])
-      want.layout = *plan_.inputs[*output.cotangentOf];
+    RuledLayout want = outputWant(output);
     uses_[output.value.index].push_back({Use::Kind::Output, body_.op(value(output.value).def).part, want});
   }
   for (ValueId loss : body_.losses)
@@ -287,8 +296,8 @@ void BodyPlanner::placeSlots() {
       RuledLayout at = homeOf(id);
       if (input.role == SlotRole::Cotangent)
         at = homeOf(body_.outputs[input.of].value);
-      else if (auto &layout = input.role == SlotRole::Accumulator ? plan_.inputs[input.of] : plan_.inputs[slot])
-        at.layout = *layout;
+      else if (uint32_t of = input.role == SlotRole::Accumulator ? input.of : slot; plan_.inputs[of])
+        at = inputAt(of, std::move(at));
       if (!fromProgram_[id.index]) {
         plan_.inputs[slot] = at.layout;
         produce(id, at);
@@ -300,7 +309,7 @@ void BodyPlanner::placeSlots() {
     const std::optional<Layout> &given = isWeight ? entry_.weights[slot] : entry_.states[slot];
     RuledLayout at = firstUses_[index].value_or(homeOf(id));
     if (given)
-      at.layout = *given;
+      at = {*given, (isWeight ? entry_.weightRules : entry_.stateRules)[slot]};
     else if (const RuledLayout *pin = pinOf(id))
       at = *pin;
     (isWeight ? plan_.weights : plan_.states)[slot] = at;

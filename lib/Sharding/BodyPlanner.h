@@ -42,6 +42,8 @@ private:
   void wantSummands(OpId root);
   RuledLayout sumLayout(OpId root) const;
   void addOutputUses();
+  RuledLayout outputWant(const BodyOutput &output);
+  RuledLayout inputAt(uint32_t slot, RuledLayout home) const;
   void notice(const Assignment &assignment, llvm::ArrayRef<AssignItem> items, const std::string &scope,
               const std::string &what);
   void firstUse(ValueId value, const RuledLayout &want, SourceRange where);

@@ -96,6 +96,8 @@ struct BodyEntry {
   /// Per slot: the layout if the weight or state has one already; otherwise its first use here decides.
   std::vector<std::optional<Layout>> weights, states;
   std::vector<SourceRange> weightUses; ///< per slot: the use that decided
+  /// The rules behind those layouts, of the first unit: units that differ only in them share a plan.
+  std::vector<AtomRules> inputRules, weightRules, stateRules;
   bool operator==(const BodyEntry &other) const {
     return inputs == other.inputs && weights == other.weights && states == other.states;
   }
