@@ -226,6 +226,18 @@ EvalResult Elaborator::combine(MapFn fn, llvm::ArrayRef<Operand> operands, Sourc
         a.second->range, diag::OuterProduct{.expression = sourceText(where), .result = "[" + list(all, ',') + "]"});
     builder.label("has " + list(a.first.type, ' '))
         .label(b.second->range, "has " + list(b.first.type, ' ') + ": neither contains the other");
+    // A product over a shared dim is most often a contraction of the innermost one.
+    const Dim *shared = nullptr;
+    if (fn == MapFn::Mul && !(context.target && context.target->hasDims))
+      for (const Dim &dim : a.first.type.dims)
+        if (b.first.type.has(dim.name))
+          shared = &dim;
+    if (shared) {
+      std::string sum = "sum(" + program_.text(shared->name).str() + ") " + sourceText(where);
+      builder.help(sum).fixit(where, sum);
+      withInstances(builder, context.scope->frame);
+      return EvalResult::failed();
+    }
     // Suggest what to rename: the dims that only one side has.
     std::vector<std::string> onlyA, onlyB;
     // What stands before the first shared dim is a batch of it, not a partner.

@@ -159,6 +159,8 @@ bool Elaborator::bindStatics(StringRef callee, llvm::ArrayRef<ast::StaticParam> 
     bool overridable = !abstract_ && (scope.frame == modelFrame_ || scope.frame->caller);
     for (size_t k = 0; k < settings_.overrides.size() && overridable; ++k) {
       const Override &candidate = settings_.overrides[k];
+      if (scope.frame->caller && anyIteration(candidate.pattern).names(instance))
+        overrideParameters_[k].insert(names[i]);
       if (candidate.parameter != names[i] || !scope.frame->caller == !candidate.pattern.parts.empty())
         continue;
       if (candidate.pattern.parts.empty() || candidate.pattern.names(instance)) {

@@ -49,7 +49,7 @@ bool Elaborator::model(NamedItem item, llvm::ArrayRef<StaticArgument> arguments,
   }
   if (diags_.numErrors() != errors)
     return false;
-  if (settings_.mode == Mode::Train)
+  if (settings_.mode == Mode::Train && findLoss(item.item->name))
     planOptimizers();
   if (diags_.numErrors() != errors)
     return false;
@@ -284,12 +284,61 @@ void Elaborator::declaration(NamedItem item) {
   }
 }
 
-std::vector<const Override *> Elaborator::unusedOverrides() const {
-  std::vector<const Override *> unused;
-  for (size_t i = 0; i < settings_.overrides.size(); ++i)
-    if (!overrideUsed_[i])
-      unused.push_back(&settings_.overrides[i]);
-  return unused;
+/// E602; `parameters`: of the instances that the override names but for their iterations.
+static void reportUnusedOverride(const Override &setting, const std::set<StringRef> &parameters, Diagnostics &diags) {
+  auto builder = diags.report(setting.where, diag::OverrideMatchesNothing{.setting = setting.text});
+  PathPattern named = anyIteration(setting.pattern);
+  if (parameters.empty()) {
+    builder.note("no instance here is called `" + named.str() + "`");
+  } else if (parameters.count(setting.parameter)) {
+    builder.note("no iteration of that number has `" + named.str() + "`");
+  } else {
+    std::vector<StringRef> names(parameters.begin(), parameters.end());
+    builder.note("`" + named.str() + "` has no parameter `" + setting.parameter + "`, but: " + llvm::join(names, " "));
+    if (auto close = closestName(setting.parameter, names))
+      builder.help("did you mean `" + close->str() + "`?");
+  }
+}
+
+void stg::reportUnknownOverride(const Override &override_, NamedItem model, Diagnostics &diags) {
+  auto *declaration = cast<ast::LayerItem>(model.item);
+  std::vector<StringRef> names;
+  for (const ast::StaticParam &param : declaration->signature.statics)
+    names.push_back(param.name.text);
+  StringRef text = override_.text;
+  auto builder = diags.report(
+      override_.where,
+      diag::UnknownOverride{.setting = text, .model = declaration->name.text, .parameter = override_.parameter});
+  std::string note = "parameters: " + llvm::join(names, " ");
+  // `layers` for L: sizes are called by their first letter.
+  auto close = closestName(override_.parameter, names);
+  if (!close && !override_.parameter.empty())
+    for (StringRef name : names)
+      if (name.size() == 1 && llvm::toUpper(override_.parameter[0]) == name[0])
+        close = name;
+  if (close)
+    note += ".  help: --set model." + close->str() + "=" + text.split('=').second.str();
+  builder.note(note);
+}
+
+PathPattern stg::anyIteration(PathPattern pattern) {
+  for (PatternPart &part : pattern.parts)
+    part.range.reset();
+  return pattern;
+}
+
+void Elaborator::reportUnusedOverrides(NamedItem model) const {
+  for (size_t i = 0; i < settings_.overrides.size(); ++i) {
+    const Override &setting = settings_.overrides[i];
+    if (overrideUsed_[i])
+      continue;
+    auto parameters = overrideParameters_.find(i);
+    if (setting.pattern.parts.empty())
+      reportUnknownOverride(setting, model, diags_);
+    else
+      reportUnusedOverride(
+          setting, parameters == overrideParameters_.end() ? std::set<StringRef>() : parameters->second, diags_);
+  }
 }
 
 EvalResult Elaborator::evalStatic(const ast::Expr *expr, Scope &scope) {
@@ -347,8 +396,7 @@ std::optional<Program> stg::elaborateModel(NamedItem item, llvm::ArrayRef<Static
   stats.opVisits += elaborator.opsMade();
   if (!done)
     return std::nullopt;
-  for (const Override *unused : elaborator.unusedOverrides())
-    reportUnknownOverride(*unused, item, diags);
+  elaborator.reportUnusedOverrides(item);
   program.level = Level::Elaborated;
   return program;
 }
@@ -360,30 +408,4 @@ void stg::forgetTypes(Program &program) {
       if (kind != OpKind::Input && kind != OpKind::Weight && kind != OpKind::State)
         value.type.reset();
     }
-}
-
-void stg::reportUnknownOverride(const Override &override_, NamedItem model, Diagnostics &diags) {
-  auto *declaration = cast<ast::LayerItem>(model.item);
-  std::vector<StringRef> names;
-  for (const ast::StaticParam &param : declaration->signature.statics)
-    names.push_back(param.name.text);
-  if (!override_.pattern.parts.empty()) {
-    diags.report(override_.where, diag::OverrideMatchesNothing{.setting = override_.text})
-        .note("no instance that matches has a parameter `" + override_.parameter + "`");
-    return;
-  }
-  StringRef text = override_.text;
-  auto builder = diags.report(
-      override_.where,
-      diag::UnknownOverride{.setting = text, .model = declaration->name.text, .parameter = override_.parameter});
-  std::string note = "parameters: " + llvm::join(names, " ");
-  // `layers` for L: sizes are called by their first letter.
-  auto close = closestName(override_.parameter, names);
-  if (!close && !override_.parameter.empty())
-    for (StringRef name : names)
-      if (name.size() == 1 && llvm::toUpper(override_.parameter[0]) == name[0])
-        close = name;
-  if (close)
-    note += ".  help: --set model." + close->str() + "=" + text.split('=').second.str();
-  builder.note(note);
 }

@@ -15,6 +15,7 @@
 #include "stg/Sema/Values.h"
 #include "llvm/ADT/StringSet.h"
 #include <deque>
+#include <map>
 #include <set>
 
 namespace stg {
@@ -109,8 +110,9 @@ public:
                    llvm::ArrayRef<StaticArgument> arguments, Scope &scope, SourceRange call);
   std::vector<StaticArgument> evalArguments(llvm::ArrayRef<ast::Arg> args, Scope &scope);
   uint64_t opsMade() const { return opsMade_; }
-  /// Overrides that no instance took.
-  std::vector<const Override *> unusedOverrides() const;
+  /// Reports the overrides that nothing took: E601 for a parameter of the model,
+  /// E602 for one of an instance.
+  void reportUnusedOverrides(NamedItem model) const;
 
 private:
   void checkUnused();
@@ -158,6 +160,9 @@ private:
   std::optional<Tensor> tensorOf(EvalResult result, const ast::Expr *expr, Context &context);
   Tensor constantTensor(const StaticValue &value, Context &context, SourceRange where);
   void reportDivisionByZero(SourceRange where);
+  void helpWithIndex(DiagnosticBuilder &builder, const Tensor &index);
+  /// `c = 7, s = 4`, for the dims that an expression names.
+  std::string sizesIn(const ast::Expr *expr, Scope &scope);
   EvalResult staticArithmetic(ast::ChainOp op, const StaticValue &a, const StaticValue &b, SourceRange where);
   EvalResult combine(MapFn fn, llvm::ArrayRef<std::pair<Tensor, const ast::Expr *>> operands, SourceRange where,
                      Context &context);
@@ -250,10 +255,18 @@ private:
   void elaborateGrad(const OpBlock &block, CallFields &fields);
 
   // --- Optimizers (Optimizers.cpp)
+  /// Whether any unit has a loss; E216 if not.
+  bool findLoss(const ast::Name &model);
   void planOptimizers();
-  BodyId optimizerBody(const OptimizerChoice &choice, const TensorType &type, const WeightPrecision &precision,
-                       const std::string &weight);
-  bool bindWeight(const OptimizerChoice &choice, const TensorType &type, Scope &scope, const std::string &weight);
+  BodyId optimizerBody(const OptimizerChoice &choice, const TensorType &type, const WeightPrecision &precision);
+  bool bindWeight(const OptimizerChoice &choice, const TensorType &type, Scope &scope);
+  bool takesWeight(const OptimizerChoice &choice, const TensorType &type);
+  struct Misfit {
+    std::string path;
+    TensorType type;
+  };
+  void reportMisfits(const OptimizerChoice &choice, llvm::ArrayRef<Misfit> weights);
+  void reportNothingTrains();
   /// B of a micro-batch, from that of a step; null after E404.
   DimExpr microBatchOf(DimExpr batch);
 
@@ -339,10 +352,15 @@ private:
   std::set<std::pair<FileId, uint32_t>> maskFaults_; ///< places of calls with E259: several costs ask for the pairs
   std::set<std::pair<UnitId, uint32_t>> writtenStates_;
   std::vector<bool> overrideUsed_;
+  /// What the instances that an override names could take.
+  std::map<size_t, std::set<llvm::StringRef>> overrideParameters_;
   std::map<NameId, const ast::OpItem *> opItems_; ///< ops that are called
   llvm::SmallVector<const ast::Item *, 16> callStack_;
   std::string iterationPath_; ///< `blocks[3].` of the unit being walked, for overrides and messages
 };
+
+/// The same names, whatever the iteration.
+PathPattern anyIteration(PathPattern pattern);
 
 } // namespace stg
 

@@ -306,6 +306,28 @@ std::string Elaborator::describeOperand(const ast::Expr *expr, const TensorType 
   return text + describe(type, scope);
 }
 
+std::string Elaborator::sizesIn(const ast::Expr *expr, Scope &scope) {
+  if (auto *binary = llvm::dyn_cast<ast::BinaryExpr>(expr)) {
+    std::string left = sizesIn(binary->lhs, scope), right = sizesIn(binary->rhs, scope);
+    return left + (left.empty() || right.empty() ? "" : ", ") + right;
+  }
+  if (auto *chain = llvm::dyn_cast<ast::ChainExpr>(expr)) {
+    std::string text;
+    for (const ast::ChainTerm &term : chain->terms)
+      if (std::string sizes = sizesIn(term.value, scope); !sizes.empty())
+        text += (text.empty() ? "" : ", ") + sizes;
+    return text;
+  }
+  auto *path = llvm::dyn_cast<ast::PathExpr>(expr);
+  const DimGroup *group = path && path->parts.size() == 1 ? findDim(&scope, path->parts[0].text) : nullptr;
+  std::optional<int64_t> size = group ? group->size(program_.context->dims).size() : std::nullopt;
+  if (!size)
+    return "";
+  StringRef name = path->parts[0].text;
+  StringRef called = program_.text(group->name);
+  return name.str() + (called == name ? "" : " is " + called.str()) + " = " + std::to_string(*size);
+}
+
 std::string Elaborator::instancePath(const Frame *frame) const {
   std::string path =
       iterationPath_ + StringRef(frame->path).drop_front(std::min(unitBase_.size(), frame->path.size())).str();

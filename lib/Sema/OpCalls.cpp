@@ -56,6 +56,8 @@ EvalResult Elaborator::callOp(const LayerValue &layer, const ast::CallExpr *expr
     if (flag && !*flag) {
       auto builder =
           diags_.report(expr->range, diag::OpConditionFails{.op = name, .condition = sourceText(op->where->range)});
+      if (std::string sizes = sizesIn(op->where, *scope); !sizes.empty())
+        builder.note(sizes);
       withInstances(builder, context.scope->frame);
       return failed;
     }

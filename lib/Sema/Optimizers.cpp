@@ -6,6 +6,7 @@
 #include "Elaborator.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include <map>
 #include <set>
 
 using namespace stg;
@@ -13,6 +14,10 @@ using llvm::cast;
 using llvm::StringRef;
 
 namespace {
+
+bool within(SourceRange inner, SourceRange outer) {
+  return inner.file == outer.file && inner.begin >= outer.begin && inner.end <= outer.end;
+}
 
 /// Weights of a program that is still made of pending units, each with its path; equal ones once where no scope tells
 /// iterations apart.
@@ -46,6 +51,19 @@ void forEachWeight(const UnitBuilder &units, const Program &program, bool byIter
 
 } // namespace
 
+bool Elaborator::findLoss(const ast::Name &model) {
+  for (uint32_t u = 0; u < units_.numUnits(); ++u)
+    if (!units_.bodyOf(UnitId(u)).losses.empty())
+      return true;
+  diags_
+      .report(settings_.trainAt, diag::NotUsableHere{.expression = model.text,
+                                                     .actual = "a model without a loss",
+                                                     .expected = "one with a loss: training is its gradient"})
+      .noteAt(model.range, "nothing in this model says `loss`")
+      .help("end the model with a loss, such as `loss xent(logits, target)` with `use std.loss`");
+  return false;
+}
+
 void Elaborator::planOptimizers() {
   std::vector<OptimizerRule> &rules = program_.plan.optimizers;
   bool byIteration = false;
@@ -59,13 +77,28 @@ void Elaborator::planOptimizers() {
     rules.push_back(std::move(rule));
   }
   std::set<size_t> faulty;
+  std::map<size_t, std::vector<Misfit>> misfits;
   bool any = false;
+  std::set<size_t> used;
+  std::map<size_t, size_t> lostTo; ///< rules to the first that has one of their weights
   forEachWeight(units_, program_, byIteration, [&](const std::string &path, const WeightSlot &slot) {
     const OptimizerRule *rule = optimizerOf(program_.plan, path);
+    if (rule) {
+      size_t first = static_cast<size_t>(rule - rules.data());
+      used.insert(first);
+      for (size_t later = first + 1; later < rules.size(); ++later)
+        if (matches(rules[later].scopes, path))
+          lostTo.insert({later, first});
+    }
     if (!rule || !rule->name || !isFloat(slot.type.element))
       return;
     any = true;
     size_t index = static_cast<size_t>(rule - rules.data());
+    const OptimizerChoice &choice = settings_.optimizers[index];
+    if (!takesWeight(choice, slot.type)) {
+      misfits[index].push_back({path, slot.type});
+      return;
+    }
     WeightPrecision precision{slot.gradient, slot.master, slot.moment};
     bool known =
         faulty.count(index) || llvm::any_of(rules[index].bodies, [&](const OptimizerBody &each) {
@@ -73,47 +106,81 @@ void Elaborator::planOptimizers() {
         });
     if (known)
       return;
-    BodyId body = optimizerBody(settings_.optimizers[index], slot.type, precision, path);
+    BodyId body = optimizerBody(choice, slot.type, precision);
     if (!body.valid()) {
       faulty.insert(index); // one message for each statement
       return;
     }
     rules[index].bodies.push_back({slot.type, slot.gradient, slot.master, slot.moment, body});
   });
+  for (const auto &[index, weights] : misfits)
+    reportMisfits(settings_.optimizers[index], weights);
   if (!any)
-    diags_.report(settings_.trainAt, diag::NothingTrains{})
-        .help(settings_.optimizers.empty() ? "train { optimizer = adamw }"
-                                           : "an `optimizer` without `in` trains the rest");
+    return reportNothingTrains();
+  // That of `train` is for the rest, which may be nothing.
+  for (auto [later, first] : lostTo)
+    if (SourceRange where = rules[later].where; !used.count(later) && !within(where, settings_.trainAt))
+      diags_.report(rules[later].where, diag::RuleNeverApplies{})
+          .label("every weight that it names has an optimizer by an earlier line")
+          .noteAt(rules[first].where, "the first line that names a weight counts");
 }
 
-/// Binds the dims of `f(w[...], g[...])` to those of the weight; false, reported, if they do not fit.
-bool Elaborator::bindWeight(const OptimizerChoice &choice, const TensorType &type, Scope &scope,
-                            const std::string &weight) {
+void Elaborator::reportNothingTrains() {
+  auto builder = diags_.report(settings_.trainAt, diag::NothingTrains{});
+  for (const OptimizerChoice &choice : settings_.optimizers)
+    if (!choice.item && choice.scopes.empty()) {
+      builder.noteAt(choice.where, "`none` without `in` is for every weight that no line before it names")
+          .help("give it the weights to freeze, `optimizer none in ...`, or take it out");
+      return;
+    }
+  builder.help(settings_.optimizers.empty() ? "train { optimizer = adamw }"
+                                            : "an `optimizer` without `in` trains the rest");
+}
+
+/// E623, once for all weights that the optimizer cannot take.
+void Elaborator::reportMisfits(const OptimizerChoice &choice, llvm::ArrayRef<Misfit> weights) {
+  constexpr size_t kMaxListed = 8;
   const ast::Signature &signature = cast<ast::LayerItem>(choice.item.item)->signature;
-  auto misfit = [&] {
-    const ast::TensorParam *first = signature.tensors.empty() ? nullptr : &signature.tensors[0];
-    std::string takes = first ? first->name.text.str() + sourceText(first->dims.range) : "no tensors";
-    auto builder = diags_.report(choice.where, diag::OptimizerDoesNotFit{.optimizer = choice.item.item->name.text,
-                                                                         .takes = takes,
-                                                                         .weight = weight,
-                                                                         .dims = describe(type, &scope)});
+  const ast::TensorParam *first = signature.tensors.empty() ? nullptr : &signature.tensors[0];
+  std::string takes = first ? first->name.text.str() + sourceText(first->dims.range) : "no tensors";
+  std::vector<std::string> patterns, others;
+  for (const Misfit &weight : weights) {
     std::string pattern;
-    for (StringRef rest = weight; !rest.empty();) { // `blocks[3].wq`: every iteration of it
+    for (StringRef rest = weight.path; !rest.empty();) { // `blocks[3].wq`: every iteration of it
       auto [before, after] = rest.split('[');
       pattern += before;
       rest = before.size() == rest.size() ? StringRef() : after.split(']').second;
     }
-    builder.help("write before it: optimizer adamw() in " + pattern);
-    return false;
+    if (llvm::is_contained(patterns, pattern))
+      continue;
+    if (!patterns.empty())
+      others.push_back(pattern + " " + describe(weight.type, nullptr));
+    patterns.push_back(std::move(pattern));
+  }
+  auto builder =
+      diags_.report(choice.where, diag::OptimizerDoesNotFit{.optimizer = choice.item.item->name.text,
+                                                            .takes = takes,
+                                                            .weight = weights.front().path,
+                                                            .dims = describe(weights.front().type, nullptr)});
+  auto listed = [&](const std::vector<std::string> &list, size_t most) {
+    return llvm::join(llvm::ArrayRef(list).take_front(most), ", ") + (list.size() > most ? ", ..." : "");
   };
+  if (!others.empty())
+    builder.note("and " + std::to_string(others.size()) + " more: " + listed(others, kMaxListed));
+  builder.help("write before it: optimizer adamw() in " + llvm::join(patterns, ", "));
+}
+
+/// Binds the dims of `f(w[...], g[...])` to those of the weight; false if they do not fit.
+bool Elaborator::bindWeight(const OptimizerChoice &choice, const TensorType &type, Scope &scope) {
+  const ast::Signature &signature = cast<ast::LayerItem>(choice.item.item)->signature;
   if (signature.tensors.size() != 2)
-    return misfit();
+    return false;
   for (const ast::TensorParam &param : signature.tensors) {
     llvm::ArrayRef<ast::Dim> dims = param.dims.dims;
     bool rest = llvm::any_of(dims, [](const ast::Dim &dim) { return dim.ellipsis; });
     size_t written = dims.size() - (rest ? 1 : 0);
     if (rest ? written > type.dims.size() : written != type.dims.size())
-      return misfit();
+      return false;
     size_t next = 0;
     for (const ast::Dim &dim : dims) {
       DimGroup group;
@@ -124,14 +191,19 @@ bool Elaborator::bindWeight(const OptimizerChoice &choice, const TensorType &typ
       bool named = !dim.ellipsis && llvm::isUpper(name.front());
       if ((!dim.ellipsis && dim.composite) || (named && program_.text(group.name) != name) ||
           !bindVariable(name, group, scope))
-        return misfit();
+        return false;
     }
   }
   return true;
 }
 
+bool Elaborator::takesWeight(const OptimizerChoice &choice, const TensorType &type) {
+  Scope scope;
+  return bindWeight(choice, type, scope);
+}
+
 BodyId Elaborator::optimizerBody(const OptimizerChoice &choice, const TensorType &type,
-                                 const WeightPrecision &precision, const std::string &weight) {
+                                 const WeightPrecision &precision) {
   auto *item = cast<ast::LayerItem>(choice.item.item);
   const ast::Signature &signature = item->signature;
   Frame *frame = frames_.emplace_back(std::make_unique<Frame>()).get();
@@ -139,7 +211,7 @@ BodyId Elaborator::optimizerBody(const OptimizerChoice &choice, const TensorType
   frame->call = choice.where;
   Scope *scope = newScope(nullptr, frame);
   size_t errors = diags_.numErrors();
-  if (!bindWeight(choice, type, *scope, weight) ||
+  if (!bindWeight(choice, type, *scope) ||
       !bindStatics(item->name.text, signature.statics, choice.arguments, *scope, choice.where))
     return {};
 
@@ -162,6 +234,14 @@ BodyId Elaborator::optimizerBody(const OptimizerChoice &choice, const TensorType
   context.scope = scope;
   context.name = "w";
   auto *result = std::get_if<Tensor>(&scope->values[signature.tensors[0].name.text]);
+  if (result && !result->unknown && result->value == inputs[0].value && diags_.numErrors() == errors) {
+    StringRef name = signature.tensors[0].name.text;
+    diags_
+        .report(item->name.range, diag::NotUsableHere{.expression = item->name.text,
+                                                      .actual = "an optimizer that never assigns its weight",
+                                                      .expected = "one that gives `" + name.str() + "` a new value"})
+        .help(name.str() + " = " + name.str() + " - lr * " + signature.tensors[1].name.text.str());
+  }
   Tensor updated = result ? *result : Tensor::makeUnknown();
   if (!updated.unknown) {
     llvm::SmallVector<NameId, 6> order;

@@ -185,8 +185,13 @@ void PlanEvaluator::reportRanks(int64_t ranks, SourceRange ranksAt, int64_t prod
     shown.erase(shown.find_last_not_of('0') + 1);
     builder.note(fill->name + " would be " + shown + ".  Nearest: " + neaproduct);
   } else {
-    builder.note("the mesh has " + std::to_string(product) + " ranks")
-        .help("ranks " + std::to_string(product) + ", or `*` for one of the axes");
+    std::string fix = "ranks " + std::to_string(product);
+    for (const Axis &axis : axes_)
+      if (ranks % (product / *axis.size) == 0) {
+        fix += ", or `" + axis.name + " = *` (" + std::to_string(ranks / (product / *axis.size)) + ")";
+        break;
+      }
+    builder.note("the mesh has " + std::to_string(product) + " ranks").help(fix);
   }
 }
 

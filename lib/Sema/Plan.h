@@ -44,8 +44,10 @@ private:
   void collect();
   void checkDim(const PlanMention &mention);
   void checkSelector(const PlanMention &mention);
+  bool namesIteration(const PathPattern &pattern) const;
   void complete(const Plan &plan);
   void completePin(const PinRule &pin);
+  void checkPinApplies(const PinRule &pin, llvm::ArrayRef<PinRule> earlier);
   std::optional<PinRule> pinFor(const PinRule &pin, const TensorType &type) const;
   bool sharesRanks(const PinRule &pin);
   bool has(NameId dim) const;

@@ -95,11 +95,28 @@ void PlanCompleter::checkDim(const PlanMention &mention) {
   builder.note("write `" + wanted.str() + "?` if the plan is shared and some models have no such dimension");
 }
 
+/// Whether iterations that the pattern numbers exist. `blocks[0..n]` with n = 0 asks for none.
+bool PlanCompleter::namesIteration(const PathPattern &pattern) const {
+  bool asksForNone = llvm::any_of(
+      pattern.parts, [](const PatternPart &part) { return part.range && part.range->first == part.range->last; });
+  if (asksForNone || !pattern.hasIndex())
+    return true;
+  return llvm::any_of(program_.units, [&](const Unit &unit) {
+    std::string path = program_.unitPath(unit);
+    const Body &body = program_.body(unit);
+    return pattern.matches(path) || llvm::any_of(body.ops, [&](const Op &op) {
+             return (op.scope && pattern.matches(path + "." + program_.text(op.scope).str())) ||
+                    llvm::any_of(op.results, [&](ValueId result) {
+                      return pattern.matches(path + "." + program_.text(body.value(result).name).str());
+                    });
+           });
+  });
+}
+
 void PlanCompleter::checkSelector(const PlanMention &mention) {
-  PathPattern loose = *mention.pattern;
-  for (PatternPart &part : loose.parts)
-    part.range.reset();
-  if (llvm::any_of(paths_, [&](const std::string &path) { return loose.matches(path); }))
+  PathPattern loose = anyIteration(*mention.pattern);
+  bool isNamed = llvm::any_of(paths_, [&](const std::string &path) { return loose.matches(path); });
+  if (isNamed && namesIteration(*mention.pattern))
     return;
   std::vector<std::pair<std::string, int64_t>> units;
   for (const Unit &unit : program_.units) {
@@ -113,6 +130,8 @@ void PlanCompleter::checkSelector(const PlanMention &mention) {
     listed += (listed.empty() ? "" : ", ") + path + (count ? "[0.." + std::to_string(count) + ")" : "");
   auto builder = diags_.report(mention.where, diag::SelectorMatchesNothing{.selector = sources_.text(mention.where)});
   builder.label("units here: " + listed);
+  if (isNamed)
+    return;
   // Names inside units, for the last part.
   std::vector<std::string> inside;
   for (const std::string &path : paths_)
@@ -163,8 +182,10 @@ void PlanCompleter::complete(const Plan &plan) {
       result.keeps.push_back(rule);
       result.keeps.back().dim = dim;
     }
-  for (const PinRule &pin : plan.pins)
-    completePin(pin);
+  for (size_t i = 0; i < plan.pins.size(); ++i) {
+    completePin(plan.pins[i]);
+    checkPinApplies(plan.pins[i], llvm::ArrayRef(plan.pins).take_front(i));
+  }
   result.keepGathered = plan.keepGathered;
 }
 
@@ -209,6 +230,32 @@ bool PlanCompleter::sharesRanks(const PinRule &pin) {
         return true;
       }
   return false;
+}
+
+/// W303 for a pin whose values all have an earlier one.
+void PlanCompleter::checkPinApplies(const PinRule &pin, llvm::ArrayRef<PinRule> earlier) {
+  const PinRule *first = nullptr;
+  std::set<std::pair<uint32_t, NameId>> walked;
+  bool byIteration =
+      pin.value.hasIndex() || llvm::any_of(earlier, [](const PinRule &other) { return other.value.hasIndex(); });
+  for (const Unit &unit : program_.units) {
+    if (!byIteration && !walked.insert({unit.body.index, unit.path}).second)
+      continue;
+    std::string path = program_.unitPath(unit) + ".";
+    for (const Value &value : program_.body(unit).values) {
+      std::string name = path + program_.text(value.name).str();
+      if (!value.type || !pin.value.names(name))
+        continue;
+      auto *other = llvm::find_if(earlier, [&](const PinRule &each) { return each.value.names(name); });
+      if (other == earlier.end())
+        return;
+      first = first ? first : other;
+    }
+  }
+  if (first)
+    diags_.report(pin.where, diag::RuleNeverApplies{})
+        .label("`" + pin.value.str() + "` has a layout by an earlier `pin`")
+        .noteAt(first->where, "the first one counts");
 }
 
 void PlanCompleter::completePin(const PinRule &pin) {

@@ -77,6 +77,17 @@ static std::optional<std::vector<size_t>> concatDims(llvm::ArrayRef<Tensor> tens
   return std::nullopt;
 }
 
+/// Indices that are an input of the model say so there.
+void Elaborator::helpWithIndex(DiagnosticBuilder &builder, const Tensor &index) {
+  NameId name = units_.body().value(units_.local(index)).name;
+  for (const ProgramInput &input : program_.inputs)
+    if (input.name == name && input.type == index.type) {
+      std::string declared = program_.text(name).str() + describe(index.type, nullptr);
+      builder.noteAt(input.where, "`" + program_.text(name).str() + "` is declared without an element type")
+          .help("input " + declared + ": i32");
+    }
+}
+
 EvalResult Elaborator::callTensorBuiltin(Builtin builtin, const ast::CallExpr *expr, Context &context,
                                          llvm::ArrayRef<EvalResult> values, llvm::ArrayRef<const ast::Expr *> exprs) {
   DimContext &dims = program_.context->dims;
@@ -169,6 +180,8 @@ EvalResult Elaborator::callTensorBuiltin(Builtin builtin, const ast::CallExpr *e
       builder.help("the two are swapped: " + sourceText(exprs[1]->range) + ", " + sourceText(exprs[0]->range))
           .fixit(where, sourceText(other))
           .fixit(other, sourceText(where));
+    else
+      helpWithIndex(builder, tensors[operand]);
     withInstances(builder, context.scope->frame);
     return false;
   };

@@ -20,6 +20,15 @@ std::vector<WorkloadSource> stg::workloadsOf(const Module &module) {
 
 namespace {
 
+/// A line that does not parse leaves a rule or an axis out, which is no second error.
+bool hasSyntaxError(const ast::Item &item, const Diagnostics &diags) {
+  constexpr unsigned kFirstOther = 200;
+  return diags.hasErrors() && llvm::any_of(diags.sorted(), [&](const Diagnostic *known) {
+           return known->info.number < kFirstOther && known->range.file == item.range.file &&
+                  known->range.begin >= item.range.begin && known->range.end <= item.range.end;
+         });
+}
+
 /// What the statements of a workload come to, before the model is walked.
 struct Request {
   NamedItem model;
@@ -164,11 +173,12 @@ void WorkloadResolver::train(const ast::WorkMode *mode, Scope &scope, Request &r
     if (item.key.text == "optimizer") {
       optimizerOf(item.value, {}, item.range, scope, request.lastOptimizer);
     } else if (item.key.text == "steps") {
-      wholeNumber(item, 1, scope);
+      if (auto steps = wholeNumber(item, 1, scope); steps && *steps > 1)
+        diags_.report(item.value->range, diag::NotUsableHere{.expression = sources_.text(item.value->range),
+                                                             .actual = "more than one step",
+                                                             .expected = "`steps = 1`: a trace is one step"});
     } else if (item.key.text == "clip") {
       clip(item, scope, request);
-    } else {
-      elaborator_.evalStatic(item.value, scope);
     }
   }
 }
@@ -372,6 +382,8 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
   if (!seen[static_cast<size_t>(ast::WorkItemKind::Model)])
     diags_.report(declaration->name.range, diag::WorkloadWithoutModel{.workload = declaration->name.text})
         .help("model llama3_8b(B = 8)");
+  if (plan_ && hasSyntaxError(*plan_.item, diags_))
+    return false;
   if (plan_) {
     for (const CommandLineSetting &setting : planSettings) {
       EvalResult value = elaborator_.evalStatic(setting.value, scope);
@@ -460,6 +472,8 @@ ResolvedWorkload stg::resolveWorkload(const WorkloadSource &source, llvm::ArrayR
 
 void stg::checkPlans(const Module &module, const SourceManager &sources, Diagnostics &diags) {
   for (const ast::Item *item : module.declared(ast::ItemKind::Plan)) {
+    if (hasSyntaxError(*item, diags))
+      continue;
     auto context = std::make_shared<IRContext>();
     Program scratch(context);
     ElaborateSettings settings;
