@@ -3,6 +3,7 @@
 #include "stg/Chakra/EtCommands.h"
 #include "fmt/format.h"
 #include "stg/Chakra/TraceReader.h"
+#include "stg/Support/CountText.h"
 #include "stg/Trace/TraceStats.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
@@ -103,15 +104,18 @@ ExitStatus dumpTraces(const DumpOptions &options, llvm::raw_ostream &out, Diagno
 
 namespace {
 
-std::string number(TraceSum value) { return fmt::format("{}", value); }
+std::string number(TraceSum value) { return withCommas(fmt::format("{}", value)); }
 
 void printTable(llvm::raw_ostream &out, llvm::StringRef title, const std::map<std::string, NodeTotals> &rows) {
   if (rows.empty())
     return;
   out << fmt::format("{:<22}{:>12}{:>24}{:>24}\n", std::string_view(title), "nodes", "flops", "bytes");
   for (const auto &[name, totals] : rows)
-    out << fmt::format("  {:<20}{:>12}{:>24}{:>24}\n", name, totals.nodes, number(totals.flops), number(totals.bytes));
+    out << fmt::format("  {:<20}{:>12}{:>24}{:>24}\n", name, number(totals.nodes), number(totals.flops),
+                       number(totals.bytes));
 }
+
+std::string nodesText(uint64_t count) { return counted(std::to_string(count), "node"); }
 
 /// `0-3, 8`: ascending numbers.
 std::string rangesText(llvm::ArrayRef<uint32_t> numbers) {
@@ -131,14 +135,45 @@ std::string sizeText(size_t groupSize) { return groupSize == 0 ? "?" : std::to_s
 void printClasses(const TraceStats &stats, llvm::raw_ostream &out) {
   for (size_t i = 0; i < stats.classes().size(); ++i) {
     const RankClass &own = stats.classes()[i];
-    out << fmt::format("class {}: ranks {}; each {} nodes, {} flops, {} bytes\n", i, rangesText(own.ranks),
-                       own.total.nodes, number(own.total.flops), number(own.total.bytes));
+    TraceSum sent = 0;
+    for (const auto &[kind, totals] : own.communication)
+      sent += totals.bytes;
+    out << fmt::format("class {}: ranks {}; each {}, {} flops, {} bytes of memory, {} of communication\n", i,
+                       rangesText(own.ranks), nodesText(own.total.nodes), number(own.total.flops),
+                       number(own.total.bytes - sent), number(sent));
     if (own.communication.empty())
       continue;
     out << fmt::format("  {:<20}{:<16}{:>6}{:>12}{:>24}\n", "communication", "axes", "ranks", "nodes", "bytes");
     for (const auto &[kind, totals] : own.communication)
       out << fmt::format("  {:<20}{:<16}{:>6}{:>12}{:>24}\n", kind.kind, kind.axes.empty() ? "-" : kind.axes,
-                         sizeText(kind.groupSize), totals.nodes, number(totals.bytes));
+                         sizeText(kind.groupSize), number(totals.nodes), number(totals.bytes));
+  }
+}
+
+/// One line for all ranks that take the same time.
+void printRooflines(const TraceStats &stats, llvm::raw_ostream &out) {
+  struct Alike {
+    const RankTotals *first;
+    std::vector<uint32_t> ranks;
+  };
+  std::vector<Alike> lines;
+  for (const RankTotals &rank : stats.ranks()) {
+    auto same = llvm::find_if(lines, [&](const Alike &line) {
+      return line.first->nodes == rank.nodes && line.first->rooflineNs == rank.rooflineNs &&
+             line.first->untimed == rank.untimed;
+    });
+    if (same == lines.end())
+      same = lines.insert(lines.end(), {&rank, {}});
+    same->ranks.push_back(rank.rank);
+  }
+  out << fmt::format("rooflines of each rank at {} TFLOP/s, {} GB/s, in ns\n", stats.machine()->peakTflops,
+                     stats.machine()->memoryGbps);
+  for (const Alike &line : lines) {
+    out << fmt::format("  ranks {:<14}{:>18}{:>24} ns\n", rangesText(line.ranks), nodesText(line.first->nodes),
+                       number(line.first->rooflineNs));
+    if (line.first->untimed != 0)
+      out << fmt::format("    without {} that {} no operations\n", nodesText(line.first->untimed),
+                         line.first->untimed == 1 ? "has" : "have");
   }
 }
 
@@ -147,28 +182,22 @@ void printText(const TraceStats &stats, llvm::raw_ostream &out) {
   for (const RankTotals &rank : stats.ranks())
     fileBytes += rank.fileBytes;
   NodeTotals total = stats.total();
-  out << fmt::format("ranks {}, nodes {}, file bytes {} ({:.0f} a node)\n", stats.ranks().size(), total.nodes,
-                     fileBytes, total.nodes ? static_cast<double>(fileBytes) / static_cast<double>(total.nodes) : 0.0);
+  out << fmt::format("ranks {}, nodes {}, file bytes {} ({:.0f} a node)\n", number(stats.ranks().size()),
+                     number(total.nodes), number(fileBytes),
+                     total.nodes ? static_cast<double>(fileBytes) / static_cast<double>(total.nodes) : 0.0);
   printTable(out, "type", stats.byType());
   printTable(out, "op_type", stats.byOp());
   printTable(out, "collective", stats.byCollective());
   printClasses(stats, out);
-  if (!stats.machine())
-    return;
-  out << fmt::format("rooflines at {} TFLOP/s, {} GB/s, in ns\n", stats.machine()->peakTflops,
-                     stats.machine()->memoryGbps);
-  for (const RankTotals &rank : stats.ranks()) {
-    out << fmt::format("  rank {:<15}{:>12} nodes{:>20} ns\n", rank.rank, rank.nodes, rank.rooflineNs);
-    if (rank.untimed != 0)
-      out << fmt::format("    without the {} nodes that have no operations\n", rank.untimed);
-  }
+  if (stats.machine())
+    printRooflines(stats, out);
 }
 
 void printJson(const TraceStats &stats, llvm::raw_ostream &out) {
   llvm::json::OStream json(out, /*IndentSize=*/2);
   auto sum = [&json](llvm::StringRef key, TraceSum value) {
     json.attributeBegin(key);
-    json.rawValue(number(value));
+    json.rawValue(fmt::format("{}", value));
     json.attributeEnd();
   };
   auto totals = [&](const NodeTotals &value) {

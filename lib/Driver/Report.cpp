@@ -2,6 +2,7 @@
 #include "stg/Driver/Report.h"
 #include "PathText.h"
 #include "WorkloadCosts.h"
+#include "stg/Support/CountText.h"
 #include "llvm/ADT/STLExtras.h"
 #include <fmt/format.h>
 
@@ -23,12 +24,7 @@ std::string scaled(double value, const char *unit, double base = 1000) {
   return step == 0 ? fmt::format("{:.0f} {}", value, unit) : fmt::format("{:.3f} {}{}", value, prefix, unit);
 }
 
-std::string withCommas(Int128 value) {
-  std::string text = toString(value);
-  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3)
-    text.insert(static_cast<size_t>(at), 1, ',');
-  return text;
-}
+std::string withCommas(Int128 value) { return stg::withCommas(toString(value)); }
 
 double numberOf(DimExpr value) {
   auto number = value.rational();
@@ -99,8 +95,8 @@ private:
       os_ << fmt::format("  each rank   {} in contractions, {} other\n", flops(costs_.rank.contraction),
                          flops(costs_.rank.other));
     }
-    os_ << fmt::format("  bytes       {} moved by {} kernels{}\n", bytes(costs_.rank.bytes), costs_.rank.kernels,
-                       ranks_ > 1 ? " of each rank" : "");
+    os_ << fmt::format("  bytes       {} moved by {}{}\n", bytes(costs_.rank.bytes),
+                       counted(std::to_string(costs_.rank.kernels), "kernel"), ranks_ > 1 ? " of each rank" : "");
     printStorage();
   }
 
