@@ -160,7 +160,8 @@ void PlanEvaluator::fillMesh(int64_t ranks, SourceRange ranksAt, EvaluatedPlan &
       ranks == 0 || (fill ? ranks % static_cast<int64_t>(product) == 0 : ranks == static_cast<int64_t>(product));
   if (fits && !(fill && ranks < static_cast<int64_t>(product))) {
     for (Axis &axis : axes_)
-      result.mesh.axes.push_back({axis.name, axis.fill ? ranks / static_cast<int64_t>(product) : *axis.size});
+      result.mesh.axes.push_back(
+          {axis.name, axis.fill ? ranks / static_cast<int64_t>(product) : *axis.size, {}, axis.range});
     return;
   }
   reportRanks(ranks, ranksAt, static_cast<int64_t>(product), fill);

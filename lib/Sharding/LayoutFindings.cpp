@@ -233,7 +233,7 @@ private:
       AtomList atoms = program_.mesh.atomsOf(axis.name);
       if (atoms.empty() || llvm::any_of(atoms, [&](uint32_t atom) { return findings_.atomUsed[atom]; }))
         continue;
-      auto report = diags_.report(diag::IdleAxis{.axis = axis.name, .ranks = axis.size});
+      auto report = diags_.report(axis.where, diag::IdleAxis{.axis = axis.name, .ranks = axis.size});
       uint32_t idle = 0; // the first rule over the axis; why it never applies is said there
       while (idle < program_.plan.splits.size() && !isOver(idle, atoms))
         ++idle;

@@ -5,6 +5,7 @@
 #ifndef STG_IR_MESH_H
 #define STG_IR_MESH_H
 
+#include "stg/Support/SourceManager.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
@@ -20,7 +21,10 @@ struct MeshAxis {
   /// Where the axis is cut into atoms: strides inside the axis, from 1 (exclusive) to its size (exclusive), increasing,
   /// each dividing the next.
   llvm::SmallVector<int64_t, 2> cuts = {};
-  bool operator==(const MeshAxis &) const = default;
+  SourceRange where = {}; ///< in the plan; not part of what the axis is
+  bool operator==(const MeshAxis &other) const {
+    return name == other.name && size == other.size && cuts == other.cuts;
+  }
 };
 
 /// `fold expert over dp { edp = 2, ep = 64 }`: axes major to minor, their product that of `over`.
