@@ -381,19 +381,20 @@ void Elaborator::ifStatement(const ast::IfStmt *stmt, Scope &scope) {
   }
   // Undecided: walk both, and keep what both agree on.
   auto assigned = [&](const ast::Block &branch) {
-    std::vector<std::pair<Scope *, std::pair<std::string, Variable>>> before;
+    // The names are the map's own, which outlive this walk: one that the branch removed is entered again below.
+    std::vector<std::pair<Scope *, std::pair<llvm::StringRef, Variable>>> before;
     for (Scope *at = &scope; at; at = at->parent)
       for (auto &[name, variable] : at->values)
-        before.push_back({at, {name.str(), variable}});
+        before.push_back({at, {name, variable}});
     bool returned = scope.frame->returned;
     walk(branch);
     scope.frame->returned = returned;
     std::map<std::pair<Scope *, std::string>, Variable> after;
     for (auto &[at, entry] : before) {
-      Variable &now = at->values[llvm::StringRef(entry.first)];
+      Variable &now = at->values[entry.first];
       auto *a = std::get_if<Tensor>(&entry.second), *b = std::get_if<Tensor>(&now);
       if (b && (!a || a->value != b->value || a->unknown != b->unknown || a->input != b->input || a->unit != b->unit)) {
-        after[{at, entry.first}] = now;
+        after[{at, entry.first.str()}] = now;
         now = entry.second;
       }
     }
