@@ -1,5 +1,6 @@
 //===- TensorForms.cpp - the layouts in which a tensor is used --------------===//
 #include "TensorForms.h"
+#include "stg/IR/LayoutOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include <set>
 

@@ -1,5 +1,6 @@
 //===- TensorSearch.cpp - tensors by their paths ----------------------------===//
 #include "TensorSearch.h"
+#include "stg/IR/LayoutOps.h"
 #include "stg/Support/ClosestName.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -7,21 +8,6 @@
 
 using namespace stg;
 using llvm::StringRef;
-
-bool stg::convertsLayout(OpKind kind) {
-  switch (kind) {
-  case OpKind::Convert:
-  case OpKind::Shard:
-  case OpKind::Demote:
-  case OpKind::ReduceScatter:
-  case OpKind::AllReduce:
-  case OpKind::AllToAll:
-  case OpKind::AllGather:
-    return true;
-  default:
-    return false;
-  }
-}
 
 namespace {
 

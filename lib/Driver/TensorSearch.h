@@ -25,9 +25,6 @@ struct FoundTensor {
   std::vector<UnitTensor> sites;
 };
 
-/// Whether the op brings its operand into another layout.
-bool convertsLayout(OpKind kind);
-
 /// All tensors that the pattern names, in program order; those whose whole path it is come alone, if there are any.
 std::vector<FoundTensor> findTensors(const Program &program, const PathPattern &pattern);
 

@@ -1,6 +1,7 @@
 //===- UnitRun.cpp --------------------------------------------------------===//
 #include "UnitRun.h"
 #include "LocalOp.h"
+#include "stg/IR/LayoutOps.h"
 
 namespace stg::interp {
 
@@ -28,25 +29,6 @@ RankTensors RunContext::parts(const Tensor &value, const TensorType &type, const
   return parts;
 }
 
-namespace {
-
-bool isLayoutOp(OpKind kind) {
-  switch (kind) {
-  case OpKind::Convert:
-  case OpKind::Shard:
-  case OpKind::Demote:
-  case OpKind::ReduceScatter:
-  case OpKind::AllReduce:
-  case OpKind::AllToAll:
-  case OpKind::AllGather:
-    return true;
-  default:
-    return false;
-  }
-}
-
-} // namespace
-
 /// One op on all ranks.
 class UnitOpRun {
 public:
@@ -70,7 +52,7 @@ private:
   }
 
   std::vector<RankTensors> evaluate() {
-    if (isLayoutOp(op_.kind))
+    if (convertsLayout(op_.kind))
       return layoutOp();
     switch (op_.kind) {
     case OpKind::Input:

@@ -4,6 +4,7 @@
 // of one device. The counts are those of an independent numeric model of the language's layouts, which executed the
 // same plans; where this compiler needs fewer, the row says why.
 //===----------------------------------------------------------------------===//
+#include "CollectiveCounts.h"
 #include "SplitProgram.h"
 #include "stg/IR/Printer.h"
 #include "gtest/gtest.h"
@@ -12,29 +13,7 @@
 namespace stg {
 namespace {
 
-using Counts = std::map<std::string, int>;
-
-std::string text(const Counts &counts) {
-  std::string text;
-  for (const auto &[what, count] : counts)
-    text += (text.empty() ? "" : ", ") + what + " " + std::to_string(count);
-  return text;
-}
-
-const char *shortName(const Op &op) {
-  switch (op.kind) {
-  case OpKind::ReduceScatter:
-    return "RS";
-  case OpKind::AllReduce:
-    return op.get<CollectiveFields>().fn == ReduceFn::Max ? "AR-max" : "AR";
-  case OpKind::AllToAll:
-    return "A2A";
-  case OpKind::AllGather:
-    return "AG";
-  default:
-    return nullptr;
-  }
-}
+using namespace test;
 
 enum class Pass { Forward, Backward, Sync };
 
@@ -45,7 +24,7 @@ Pass passOf(Part part) {
 /// Of the bodies of these units. A collective over several tensors counts once for each; the scalars of the step (loss,
 /// norm) do not count.
 std::string collectives(const Program &program, llvm::ArrayRef<llvm::StringRef> units, Pass pass) {
-  Counts counts;
+  CollectiveCounts counts;
   for (llvm::StringRef path : units)
     for (const Unit &unit : program.units) {
       if (program.unitPath(unit) != path)
@@ -57,7 +36,7 @@ std::string collectives(const Program &program, llvm::ArrayRef<llvm::StringRef> 
             if (pass != Pass::Sync || !body.value(result).type->dims.empty())
               ++counts[std::string(kind) + "(" + namesOf(op.get<CollectiveFields>().atoms, program.mesh) + ")"];
     }
-  return text(counts);
+  return toText(counts);
 }
 
 struct Row {

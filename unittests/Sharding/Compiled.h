@@ -2,10 +2,10 @@
 #ifndef STG_UNITTESTS_SHARDING_COMPILED_H
 #define STG_UNITTESTS_SHARDING_COMPILED_H
 
+#include "CollectiveCounts.h"
 #include "stg/IR/Reader.h"
 #include "stg/Passes/PassManager.h"
 #include "gtest/gtest.h"
-#include <map>
 
 namespace stg::test {
 
@@ -31,42 +31,21 @@ struct Compiled {
     throw std::runtime_error("no body " + name.str());
   }
 
-  static const char *shortName(const Op &op) {
-    switch (op.kind) {
-    case OpKind::ReduceScatter:
-      return "RS";
-    case OpKind::AllReduce:
-      return op.get<CollectiveFields>().fn == ReduceFn::Max ? "AR-max" : "AR";
-    case OpKind::AllToAll:
-      return "A2A";
-    case OpKind::AllGather:
-      return "AG";
-    default:
-      return nullptr;
-    }
-  }
-
   /// `AG(tp) 2, RS(tp) 2`, by name.
   std::string collectives(llvm::StringRef name, bool forward) const {
-    std::map<std::string, int> counts;
+    CollectiveCounts counts;
     for (const Op &op : body(name).ops)
       if (const char *kind = shortName(op); kind && (op.part == Part::Forward) == forward)
         ++counts[std::string(kind) + "(" + namesOf(op.get<CollectiveFields>().atoms, program->mesh) + ")"];
-    return join(counts);
+    return toText(counts);
   }
   /// How many weights of a body are reduced over which atoms at the step.
   std::string step(llvm::StringRef name) const {
-    std::map<std::string, int> counts;
+    CollectiveCounts counts;
     for (const WeightSlot &slot : body(name).weights)
       if (slot.buffer && slot.buffer->isPartial())
         ++counts["AR(" + namesOf(slot.buffer->partialAtoms(), program->mesh) + ")"];
-    return join(counts);
-  }
-  static std::string join(const std::map<std::string, int> &counts) {
-    std::string text;
-    for (const auto &[what, count] : counts)
-      text += (text.empty() ? "" : ", ") + what + " " + std::to_string(count);
-    return text;
+    return toText(counts);
   }
 };
 
