@@ -22,6 +22,8 @@ void ProgramPrinter::printProgram() {
     os_ << "\n";
   for (const Unit &unit : program_.units)
     printUnit(unit);
+  if (program_.pipeline)
+    printPipeline(*program_.pipeline);
   for (const ProgramOutput &output : program_.outputs)
     os_ << "output " << name(output.name) << " = " << unitValue(output.value) << "\n";
 }
@@ -144,6 +146,8 @@ void ProgramPrinter::printPlan() {
       }) << ")";
     os_ << "\n";
   }
+  if (plan.pipeline)
+    printPipelineRule(*plan.pipeline);
   if (plan.microBatches != 1)
     os_ << "microbatches " << plan.microBatches << "\n";
   if (plan.clip != 0)

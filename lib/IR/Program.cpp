@@ -14,16 +14,19 @@ std::optional<Enum> find(const llvm::StringLiteral (&names)[count], llvm::String
 }
 
 // Each in the order of its enumeration.
-constexpr llvm::StringLiteral kLevels[] = {"elaborated", "typed", "differentiated", "laid", "explicit", "stored"};
+constexpr llvm::StringLiteral kLevels[] = {"elaborated", "typed", "differentiated", "laid", "explicit", "stored",
+                                           "scheduled"};
 constexpr llvm::StringLiteral kModes[] = {"forward", "train", "prefill", "decode"};
 constexpr llvm::StringLiteral kReduceFns[] = {"sum", "max", "min", "prod"};
 constexpr llvm::StringLiteral kParts[] = {"forward", "input-grad", "weight-grad", "recompute", "sync", "step"};
 constexpr llvm::StringLiteral kFactorKinds[] = {"map", "sum", "max", "whole", "stream", "halo", "chain", "carry"};
+constexpr llvm::StringLiteral kStageCuts[] = {"even", "balanced", "listed"};
 constexpr llvm::StringLiteral kSlotRoles[] = {"value", "cotangent", "accumulator"};
-static_assert(std::size(kLevels) == static_cast<size_t>(Level::Stored) + 1);
+static_assert(std::size(kLevels) == static_cast<size_t>(Level::Scheduled) + 1);
 static_assert(std::size(kParts) == static_cast<size_t>(Part::Step) + 1);
 static_assert(std::size(kSlotRoles) == static_cast<size_t>(SlotRole::Accumulator) + 1);
 static_assert(std::size(kFactorKinds) == static_cast<size_t>(FactorKind::Carry) + 1);
+static_assert(std::size(kStageCuts) == static_cast<size_t>(StageCut::Listed) + 1);
 static_assert(std::size(kModes) == static_cast<size_t>(Mode::Decode) + 1);
 static_assert(std::size(kReduceFns) == static_cast<size_t>(ReduceFn::Prod) + 1);
 
@@ -61,6 +64,9 @@ std::optional<FactorKind> factorKindFrom(llvm::StringRef text) { return find<Fac
 
 llvm::StringRef spelling(SlotRole role) { return kSlotRoles[static_cast<size_t>(role)]; }
 std::optional<SlotRole> slotRoleFrom(llvm::StringRef text) { return find<SlotRole>(kSlotRoles, text); }
+
+llvm::StringRef spelling(StageCut cut) { return kStageCuts[static_cast<size_t>(cut)]; }
+std::optional<StageCut> stageCutFrom(llvm::StringRef text) { return find<StageCut>(kStageCuts, text); }
 
 llvm::StringRef mnemonic(OpKind kind) { return kMnemonics[static_cast<size_t>(kind)]; }
 std::optional<OpKind> opKindFrom(llvm::StringRef text) { return find<OpKind>(kMnemonics, text); }

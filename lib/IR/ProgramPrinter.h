@@ -52,6 +52,12 @@ private:
   std::string scopes(const Scopes &list) const;
   void printPlan();
 
+  // Pipelines (PrintPipeline.cpp).
+  void printPipelineRule(const PipelineRule &rule);
+  std::string placement(const Placement &placement) const;
+  void printLists(llvm::ArrayRef<ActionList> lists, const Placement &placement);
+  void printPipeline(const Pipeline &pipeline);
+
   // Bodies and units (PrintBodies.cpp).
   std::string layout(llvm::StringRef word, const std::optional<Layout> &layout, const TensorType &type) const;
   static std::string elementUnlessF32(llvm::StringRef word, ElementType element);

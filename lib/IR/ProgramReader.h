@@ -85,6 +85,13 @@ private:
   bool readPlanLine();
   void readOptimizer(uint32_t begin);
 
+  // Pipelines (ReadPipeline.cpp).
+  uint32_t count(const std::string &what) { return lex_.number<uint32_t>(what); }
+  void readPipelineRule(uint32_t begin);
+  Placement placement();
+  std::vector<ActionList> actionLists(const Placement &placement);
+  void readPipeline();
+
   // Bodies: slots, values and what every op has (ReadBodies.cpp).
   void readBody();
   void readBodyLine();

@@ -159,6 +159,8 @@ bool ProgramReader::readPlanLine() {
     plan.keepGathered.push_back(std::move(rule));
   } else if (lex_.takeWord("optimizer")) {
     readOptimizer(begin);
+  } else if (lex_.takeWord("pipeline")) {
+    readPipelineRule(begin);
   } else if (lex_.takeWord("microbatches")) {
     plan.microBatches = lex_.number<int64_t>("the number of micro-batches");
   } else if (lex_.takeWord("clip")) {

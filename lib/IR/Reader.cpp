@@ -14,6 +14,8 @@ Program ProgramReader::read() {
     readBody();
   while (lex_.takeWord("unit"))
     readUnit();
+  if (lex_.takeWord("pipeline"))
+    readPipeline();
   while (lex_.takeWord("output"))
     readProgramOutput();
   if (!lex_.atEnd())

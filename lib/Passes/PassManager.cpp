@@ -3,6 +3,8 @@
 #include "stg/Autodiff/Differentiate.h"
 #include "stg/Memory/ShardStorage.h"
 #include "stg/Passes/Specialise.h"
+#include "stg/Schedule/BuildSchedule.h"
+#include "stg/Schedule/CutStages.h"
 #include "stg/Shape/InferShapes.h"
 #include "stg/Shape/VerifyTypes.h"
 #include "stg/Sharding/AssignLayouts.h"
@@ -13,7 +15,7 @@
 namespace stg {
 
 // `Source`, then the levels of Program.h in their order.
-static_assert(static_cast<size_t>(PassLevel::Stored) == static_cast<size_t>(Level::Stored) + 1);
+static_assert(static_cast<size_t>(PassLevel::Scheduled) == static_cast<size_t>(Level::Scheduled) + 1);
 
 llvm::StringRef spelling(PassLevel level) {
   return level == PassLevel::Source ? "source" : spelling(static_cast<Level>(static_cast<size_t>(level) - 1));
@@ -75,6 +77,10 @@ Outcome runPass(PassId id, Program &program, Diagnostics &diags, PassStats &stat
     return assignLayouts(program, diags, stats);
   case PassId::InsertCollectives:
     return insertCollectives(program, stats);
+  case PassId::CutStages:
+    return cutStages(program, diags, stats);
+  case PassId::BuildSchedule:
+    return buildSchedule(program, diags);
   case PassId::ShardStorage:
     return shardStorage(program, diags, stats);
   }

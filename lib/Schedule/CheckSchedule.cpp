@@ -4,7 +4,7 @@
 // one order; and a replay, in which a rank goes on as soon as the other stages have made what its next slot needs.
 //===----------------------------------------------------------------------===//
 #include "stg/Schedule/CheckSchedule.h"
-#include "stg/Schedule/ScheduleText.h"
+#include "stg/IR/ScheduleText.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>

@@ -4,8 +4,6 @@
 
 namespace stg {
 
-namespace {
-
 Placement placementOf(ScheduleKind kind, const ScheduleSizes &sizes) {
   switch (kind) {
   case ScheduleKind::ZeroBubbleV:
@@ -17,6 +15,8 @@ Placement placementOf(ScheduleKind kind, const ScheduleSizes &sizes) {
     return loopPlacement(sizes.ranks, sizes.chunks, sizes.microBatches);
   }
 }
+
+namespace {
 
 ActionList orderOf(ScheduleKind kind, const ScheduleSizes &sizes, uint32_t rank) {
   switch (kind) {

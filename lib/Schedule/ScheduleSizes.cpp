@@ -127,23 +127,6 @@ std::string ruleText(const ScheduleRefusal &refusal) {
 
 } // namespace
 
-llvm::StringRef nameOf(ScheduleKind kind) {
-  switch (kind) {
-#define SCHEDULE(Kind, name)                                                                                           \
-  case ScheduleKind::Kind:                                                                                             \
-    return name;
-#include "stg/Schedule/Schedules.def"
-  }
-  return "";
-}
-
-std::optional<ScheduleKind> scheduleNamed(llvm::StringRef name) {
-  for (ScheduleKind kind : kScheduleKinds)
-    if (nameOf(kind) == name)
-      return kind;
-  return std::nullopt;
-}
-
 std::optional<uint32_t> fixedChunks(ScheduleKind kind) {
   switch (kind) {
   case ScheduleKind::Interleaved:
@@ -156,6 +139,8 @@ std::optional<uint32_t> fixedChunks(ScheduleKind kind) {
     return 1;
   }
 }
+
+std::string ruleOf(const ScheduleRefusal &refusal) { return ruleText(refusal); }
 
 std::string textOf(const ScheduleRefusal &refusal) {
   std::string text =

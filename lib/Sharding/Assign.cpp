@@ -22,7 +22,7 @@ public:
 
   /// One rule offers one atom. False if the mesh must be cut first.
   bool offer(uint32_t ruleIndex, uint32_t atom) {
-    Placement &place = result_.atoms[atom];
+    AtomPlacement &place = result_.atoms[atom];
     const SplitRule &rule = plan_.splits[ruleIndex];
     if (place.rule >= 0) {
       if (std::optional<uint32_t> wanted = firstItem(rule); wanted && place.rule != static_cast<int32_t>(ruleIndex))

@@ -174,7 +174,7 @@ void BodyPlanner::closeNeighbours(const Op &op, llvm::StringRef scope, AssignIte
 /// `items` are open: zigzag rules that would get an atom onto one of `along`.
 void BodyPlanner::noticeCutOffs(const Op &op, llvm::StringRef scope, llvm::ArrayRef<size_t> along,
                                 llvm::ArrayRef<AssignItem> items) {
-  for (const Placement &place : assigner_.assign(items, scope).atoms) {
+  for (const AtomPlacement &place : assigner_.assign(items, scope).atoms) {
     if (place.item < 0 || !llvm::is_contained(along, static_cast<size_t>(place.item)))
       continue;
     for (const SplitRule::Target &target : program_.plan.splits[static_cast<size_t>(place.rule)].dims) {
@@ -207,14 +207,14 @@ void BodyPlanner::notice(const Assignment &assignment, llvm::ArrayRef<AssignItem
       before.append(axis);
     }
     for (uint32_t atom = 0; atom < assignment.atoms.size(); ++atom)
-      if (const Placement &place = assignment.atoms[atom]; place.item == static_cast<int32_t>(refusal.item))
+      if (const AtomPlacement &place = assignment.atoms[atom]; place.item == static_cast<int32_t>(refusal.item))
         if (auto rule = static_cast<int32_t>(refusal.rule);
             place.rule < rule || (place.rule == rule && llvm::is_contained(before, atom)))
           taken.push_back(atom);
     findings_.refused.push_back({refusal, items[refusal.item], scope, what, bodyId_, std::move(taken)});
   }
   for (size_t atom = 0; atom < assignment.atoms.size(); ++atom) {
-    const Placement &place = assignment.atoms[atom];
+    const AtomPlacement &place = assignment.atoms[atom];
     if (place.rule >= 0)
       findings_.ruleUsed[static_cast<size_t>(place.rule)] = true;
     if (place.item >= 0)

@@ -51,7 +51,7 @@ namespace {
 /// Judges the rules over one atom one by one.
 class Judge {
 public:
-  Judge(const Plan &plan, llvm::ArrayRef<AssignItem> items, llvm::StringRef scope, const Placement &place)
+  Judge(const Plan &plan, llvm::ArrayRef<AssignItem> items, llvm::StringRef scope, const AtomPlacement &place)
       : plan_(plan), items_(items), scope_(scope), place_(place) {}
 
   RuleVerdict judge(uint32_t index) const {
@@ -110,7 +110,7 @@ private:
   const Plan &plan_;
   llvm::ArrayRef<AssignItem> items_;
   llvm::StringRef scope_;
-  const Placement &place_;
+  const AtomPlacement &place_;
 };
 
 } // namespace

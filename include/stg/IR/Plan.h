@@ -5,6 +5,7 @@
 #ifndef STG_IR_PLAN_H
 #define STG_IR_PLAN_H
 
+#include "stg/IR/Schedule.h"
 #include "stg/IR/Selector.h"
 #include "stg/IR/Types.h"
 #include "stg/Support/Ids.h"
@@ -72,12 +73,40 @@ struct OptimizerRule {
   SourceRange where;
 };
 
+/// Consecutive units of one name: `blocks` x 32. Units of a repeat share their name.
+struct UnitRun {
+  std::string name;
+  uint32_t count = 1;
+  SourceRange where = {};
+  bool operator==(const UnitRun &other) const { return name == other.name && count == other.count; }
+};
+
+/// How units become stages.
+enum class StageCut : uint8_t { Even, Balanced, Listed };
+llvm::StringRef spelling(StageCut cut);
+std::optional<StageCut> stageCutFrom(llvm::StringRef text);
+
+/// `pipeline over pp { schedule interleaved_1f1b(chunks = 2); cut [first, dense*3], … }`.
+struct PipelineRule {
+  std::string axis;
+  ScheduleKind schedule = ScheduleKind::OneForwardOneBackward;
+  /// As written; absent where the schedule's default holds.
+  std::optional<uint32_t> chunks = std::nullopt, group = std::nullopt;
+  /// `schedule file("x.csv")`: what the file says; `schedule` means nothing then.
+  std::optional<Schedule> given = std::nullopt;
+  StageCut cut = StageCut::Even;
+  std::vector<std::vector<UnitRun>> stages = {}; ///< of a listed cut, repetitions written out
+  SourceRange where = {}, scheduleWhere = {}, cutWhere = {};
+};
+
 struct Plan {
   std::vector<SplitRule> splits;
   std::vector<KeepRule> keeps;
   std::vector<PinRule> pins;
   std::vector<KeepGatheredRule> keepGathered;
   std::vector<OptimizerRule> optimizers;
+  /// Nothing where the pipeline's axis has one rank.
+  std::optional<PipelineRule> pipeline;
   /// Micro-batches of a step; sizes of the program are those of one.
   int64_t microBatches = 1;
   /// Largest global gradient norm; 0: no clipping.

@@ -36,8 +36,8 @@ using ScalarId = Id<struct ScalarTag>;
 
 /// What the IR guarantees now (architecture.md 3). Differentiated: backward ops are there (training). Laid: every value
 /// has a layout, disagreements are `convert` ops. Explicit: collectives instead of `convert`. Stored: gradient sync and
-/// the optimizer's step are there.
-enum class Level : uint8_t { Elaborated, Typed, Differentiated, Laid, Explicit, Stored };
+/// the optimizer's step are there. Scheduled: every rank of a pipeline has its list of actions and its messages.
+enum class Level : uint8_t { Elaborated, Typed, Differentiated, Laid, Explicit, Stored, Scheduled };
 llvm::StringRef spelling(Level level);
 std::optional<Level> levelFrom(llvm::StringRef text);
 
@@ -385,6 +385,49 @@ struct Unit {
   llvm::SmallVector<StateBinding, 2> states;
 };
 
+/// A value that another rank of the pipeline needs: sent when the action that makes it has made it, in its home
+/// layout, by each rank to the rank with the same other coordinates, once per micro-batch.
+struct Transfer {
+  UnitValue value;
+  /// The stage that makes it, and of the stages on the receiving rank the one that needs it first. An activation goes
+  /// to a later stage and is received in its forward; a cotangent to an earlier one and is received in its backward.
+  uint32_t from = 0, to = 0;
+  bool isForward() const { return to > from; }
+  bool operator==(const Transfer &) const = default;
+};
+
+/// Gradient buffers that several ranks hold: those of the slots that a unit owns, where there are two copies of its
+/// stage; or those of a weight of the program that stages on several ranks use. Summed over these ranks when all are
+/// complete, before anything reads them.
+struct BufferSum {
+  std::variant<UnitId, WeightId> of;
+  llvm::SmallVector<uint32_t, 2> ranks; ///< of the pipeline, ascending
+  bool operator==(const BufferSum &) const = default;
+};
+
+/// A program cut into stages. Weights are where their stages are.
+struct Pipeline {
+  /// The coordinates along the axis: atoms, major first. No layout splits over them.
+  AtomList atoms;
+  Placement placement;
+  /// Stage s has units [firstUnits[s], firstUnits[s + 1]).
+  std::vector<uint32_t> firstUnits;
+  /// Of each unit behind the stages, which only synchronises and steps: the rank that runs it; nothing: all do.
+  std::vector<std::optional<uint32_t>> stepRanks;
+  /// From Stored on. Each rank runs its own in this order, behind all its actions.
+  std::vector<BufferSum> sums;
+  /// From Scheduled on. In order of (from, to), then by value.
+  std::vector<Transfer> transfers;
+  /// From Scheduled on, one per rank.
+  std::vector<ActionList> lists;
+
+  uint32_t ranks() const { return placement.ranks; }
+  uint32_t stages() const { return placement.stages; }
+  /// Nothing for a unit of the step.
+  std::optional<uint32_t> stageOf(UnitId unit) const;
+  bool runsOn(UnitId unit, uint32_t rank) const;
+};
+
 struct ProgramInput {
   NameId name;
   TensorType type;
@@ -444,6 +487,8 @@ struct Program {
   std::vector<ProgramOutput> outputs;
   /// Split rules, optimizers, micro-batches.
   Plan plan;
+  /// From `cut-stages` on, if the plan has one.
+  std::optional<Pipeline> pipeline;
   /// f32 scalars that Tally ops add to during a step and Total ops read: the loss, the squared gradient norm. Zero when
   /// the step begins.
   std::vector<NameId> scalars;
@@ -454,6 +499,12 @@ struct Program {
   /// `blocks[3]`, `first`.
   std::string unitPath(const Unit &unit) const;
 };
+
+/// The coordinate of `rank` on the pipeline's axis; 0 without one.
+uint32_t pipelineRankOf(const Program &program, int64_t rank);
+/// The weight behind a slot of a unit: one of the program, or an owned slot of this or another unit.
+using WeightPlace = WeightBinding;
+WeightPlace weightAt(const Program &program, UnitId unit, uint32_t slot);
 
 /// `bf16[B, S, F = 4*D]`: a size is printed unless it is the size parameter of the dim's name.
 std::string toString(const TensorType &type, const IRContext &context);

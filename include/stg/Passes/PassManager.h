@@ -14,7 +14,7 @@
 namespace stg {
 
 /// The levels of Program.h, and before them the source.
-enum class PassLevel : uint8_t { Source, Elaborated, Typed, Differentiated, Laid, Explicit, Stored };
+enum class PassLevel : uint8_t { Source, Elaborated, Typed, Differentiated, Laid, Explicit, Stored, Scheduled };
 llvm::StringRef spelling(PassLevel level);
 PassLevel passLevel(Level level);
 
@@ -50,7 +50,7 @@ template <size_t count> constexpr bool wellOrdered(const PassId (&pipeline)[coun
 /// What a compilation runs. Its first pass is Sema's.
 inline constexpr PassId kDefaultPipeline[] = {PassId::Elaborate,     PassId::InferShapes,   PassId::Specialise,
                                               PassId::Differentiate, PassId::AssignLayouts, PassId::InsertCollectives,
-                                              PassId::ShardStorage};
+                                              PassId::CutStages,     PassId::ShardStorage,  PassId::BuildSchedule};
 static_assert(wellOrdered(kDefaultPipeline, PassLevel::Source));
 
 /// What one pass took.

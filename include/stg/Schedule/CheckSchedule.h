@@ -11,7 +11,7 @@
 #ifndef STG_SCHEDULE_CHECKSCHEDULE_H
 #define STG_SCHEDULE_CHECKSCHEDULE_H
 
-#include "stg/Schedule/Schedule.h"
+#include "stg/IR/Schedule.h"
 #include <string>
 
 namespace stg {

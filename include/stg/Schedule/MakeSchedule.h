@@ -18,25 +18,11 @@
 #ifndef STG_SCHEDULE_MAKESCHEDULE_H
 #define STG_SCHEDULE_MAKESCHEDULE_H
 
-#include "stg/Schedule/Schedule.h"
-#include "llvm/ADT/StringRef.h"
+#include "stg/IR/Schedule.h"
 #include <string>
 #include <variant>
 
 namespace stg {
-
-enum class ScheduleKind : uint8_t {
-#define SCHEDULE(Kind, name) Kind,
-#include "stg/Schedule/Schedules.def"
-};
-
-inline constexpr ScheduleKind kScheduleKinds[] = {
-#define SCHEDULE(Kind, name) ScheduleKind::Kind,
-#include "stg/Schedule/Schedules.def"
-};
-
-llvm::StringRef nameOf(ScheduleKind kind);
-std::optional<ScheduleKind> scheduleNamed(llvm::StringRef name);
 
 struct ScheduleSizes {
   uint32_t ranks = 1;
@@ -78,8 +64,14 @@ struct ScheduleRefusal {
 /// `dualpipe needs ranks in multiples of 2, not 5; 4 and 6 work`.
 std::string textOf(const ScheduleRefusal &refusal);
 
+/// `micro-batches in multiples of 4`.
+std::string ruleOf(const ScheduleRefusal &refusal);
+
 /// The first rule of the schedule that the sizes break.
 std::optional<ScheduleRefusal> refuse(ScheduleKind kind, const ScheduleSizes &sizes);
+
+/// Where the schedule has its stages, for sizes that it can have.
+Placement placementOf(ScheduleKind kind, const ScheduleSizes &sizes);
 
 std::variant<Schedule, ScheduleRefusal> makeSchedule(ScheduleKind kind, const ScheduleSizes &sizes);
 

@@ -6,6 +6,7 @@
 #ifndef STG_SCHEDULE_PARTITION_H
 #define STG_SCHEDULE_PARTITION_H
 
+#include "stg/IR/Plan.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <cstdint>
 #include <optional>
@@ -25,12 +26,6 @@ std::optional<Partition> partitionEven(uint32_t units, uint32_t stages);
 /// stage is needlessly small. Exact: the bound by binary search, then the best partition below it stage by stage.
 /// O(units x (stages x units of a stage + log of the total)). Nothing if there are fewer units than stages.
 std::optional<Partition> partitionBalanced(llvm::ArrayRef<uint64_t> costs, uint32_t stages);
-
-/// Consecutive units of one name: `blocks` x 32.
-struct UnitRun {
-  std::string name;
-  uint32_t count = 1;
-};
 
 enum class CutFault : uint8_t {
   UnknownUnit, ///< no unit has this name

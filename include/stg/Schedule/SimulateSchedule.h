@@ -8,7 +8,7 @@
 #ifndef STG_SCHEDULE_SIMULATESCHEDULE_H
 #define STG_SCHEDULE_SIMULATESCHEDULE_H
 
-#include "stg/Schedule/Schedule.h"
+#include "stg/IR/Schedule.h"
 
 namespace stg {
 

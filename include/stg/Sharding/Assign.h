@@ -25,7 +25,7 @@ struct Loser {
 };
 
 /// What became of one atom.
-struct Placement {
+struct AtomPlacement {
   int32_t item = -1; ///< the item that it splits; -1: whole
   int32_t rule = -1; ///< the rule that placed it, or kept it whole by `or replicate`; -1: none spoke of it
   llvm::SmallVector<Loser, 2> losers = {};
@@ -46,7 +46,7 @@ struct AtomCut {
 };
 
 struct Assignment {
-  std::vector<Placement> atoms; ///< one per atom, in mesh order
+  std::vector<AtomPlacement> atoms; ///< one per atom, in mesh order
   llvm::SmallVector<Refusal, 1> refusals = {};
   /// Set: the mesh must be cut, and everything be assigned anew.
   std::optional<AtomCut> cut = std::nullopt;

@@ -4,7 +4,7 @@
 #ifndef STG_LIB_SCHEDULE_ACTIONSCANNER_H
 #define STG_LIB_SCHEDULE_ACTIONSCANNER_H
 
-#include "stg/Schedule/ScheduleText.h"
+#include "stg/IR/ScheduleText.h"
 
 namespace stg {
 

@@ -1,5 +1,5 @@
 //===- Placement.cpp - stages on ranks --------------------------------------===//
-#include "stg/Schedule/Schedule.h"
+#include "stg/IR/Schedule.h"
 
 namespace stg {
 
@@ -15,6 +15,23 @@ char letterOf(ActionKind kind) {
     return 'W';
   }
   return '?';
+}
+
+llvm::StringRef nameOf(ScheduleKind kind) {
+  switch (kind) {
+#define SCHEDULE(Kind, name)                                                                                           \
+  case ScheduleKind::Kind:                                                                                             \
+    return name;
+#include "stg/IR/Schedules.def"
+  }
+  return "";
+}
+
+std::optional<ScheduleKind> scheduleNamed(llvm::StringRef name) {
+  for (ScheduleKind kind : kScheduleKinds)
+    if (nameOf(kind) == name)
+      return kind;
+  return std::nullopt;
 }
 
 std::vector<uint32_t> Placement::stagesOf(uint32_t rank) const {

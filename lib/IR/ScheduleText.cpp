@@ -1,5 +1,5 @@
 //===- ScheduleText.cpp - the notation of publications -------------------------===//
-#include "stg/Schedule/ScheduleText.h"
+#include "stg/IR/ScheduleText.h"
 #include "ActionScanner.h"
 #include <fmt/format.h>
 

@@ -5,10 +5,10 @@
 //
 // Tests   unittests/Schedule/ScheduleTextTest, ScheduleCsvTest
 //===----------------------------------------------------------------------===//
-#ifndef STG_SCHEDULE_SCHEDULETEXT_H
-#define STG_SCHEDULE_SCHEDULETEXT_H
+#ifndef STG_IR_SCHEDULETEXT_H
+#define STG_IR_SCHEDULETEXT_H
 
-#include "stg/Schedule/Schedule.h"
+#include "stg/IR/Schedule.h"
 #include "llvm/ADT/StringRef.h"
 #include <string>
 #include <variant>

@@ -1,12 +1,26 @@
 //===- Schedule.h - stages on ranks, and what each rank does ---------------===//
 // Here a rank is a coordinate on the pipeline axis.
 //===----------------------------------------------------------------------===//
-#ifndef STG_SCHEDULE_SCHEDULE_H
-#define STG_SCHEDULE_SCHEDULE_H
+#ifndef STG_IR_SCHEDULE_H
+#define STG_IR_SCHEDULE_H
 
-#include "stg/Schedule/Action.h"
+#include "stg/IR/Action.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace stg {
+
+enum class ScheduleKind : uint8_t {
+#define SCHEDULE(Kind, name) Kind,
+#include "stg/IR/Schedules.def"
+};
+
+inline constexpr ScheduleKind kScheduleKinds[] = {
+#define SCHEDULE(Kind, name) ScheduleKind::Kind,
+#include "stg/IR/Schedules.def"
+};
+
+llvm::StringRef nameOf(ScheduleKind kind);
+std::optional<ScheduleKind> scheduleNamed(llvm::StringRef name);
 
 /// Where the stages live. DualPipe keeps two copies of the model, and each takes half of the micro-batches; every other
 /// schedule keeps one.

@@ -2,8 +2,8 @@
 // A pipeline cuts a model into stages, in model order, and a batch into micro-batches. One pass of a micro-batch
 // through a stage is an action. A schedule says on which rank each action runs and in which order.
 //===----------------------------------------------------------------------===//
-#ifndef STG_SCHEDULE_ACTION_H
-#define STG_SCHEDULE_ACTION_H
+#ifndef STG_IR_ACTION_H
+#define STG_IR_ACTION_H
 
 #include <cstdint>
 #include <optional>

@@ -1,0 +1,26 @@
+//===- CutStages.h - units to stages, stages to ranks ----------------------===//
+// Needs    Explicit: `cut balanced` goes by what a rank computes.
+// Gives    the same level; Program::pipeline with the stages and their ranks, if the plan has a pipeline.
+//          `even`: as many units of repeats in each stage, and what stands before, behind and between them joins the
+//          stage that it stands beside; where stages do not divide those units, as many units of all kinds as can be,
+//          the larger stages first. `balanced`: the most expensive stage costs least, by FLOPs of forward and backward.
+// Keeps    bodies and units.
+// Refuses  E401, E402, E405 to E410, E417, E418 WeightCrossesStages, E419 TooManyActions.
+// Cost     an op is visited once per body; O(units) besides.
+// Tests    test/Schedule, unittests/Schedule/CutStagesTest
+//===----------------------------------------------------------------------===//
+#ifndef STG_SCHEDULE_CUTSTAGES_H
+#define STG_SCHEDULE_CUTSTAGES_H
+
+#include "stg/IR/PassStats.h"
+#include "stg/IR/Program.h"
+#include "stg/Support/Diagnostics.h"
+#include "stg/Support/Outcome.h"
+
+namespace stg {
+
+Outcome cutStages(Program &program, Diagnostics &diags, PassStats &stats);
+
+} // namespace stg
+
+#endif

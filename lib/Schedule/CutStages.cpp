@@ -1,0 +1,318 @@
+//===- CutStages.cpp - units to stages, stages to ranks --------------------===//
+#include "stg/Schedule/CutStages.h"
+#include "stg/Analysis/Cost.h"
+#include "stg/Schedule/MakeSchedule.h"
+#include "stg/Schedule/Partition.h"
+#include "stg/Support/InternalError.h"
+#include <fmt/format.h>
+
+namespace stg {
+
+namespace {
+
+/// Actions of all ranks: some 10^8 bytes of lists.
+constexpr uint64_t kMaxActions = 20'000'000;
+
+class StageCutter {
+public:
+  StageCutter(Program &program, const PipelineRule &rule, Diagnostics &diags, PassStats &stats)
+      : program_(program), rule_(rule), diags_(diags), stats_(stats) {}
+
+  Outcome run() {
+    Pipeline pipeline;
+    pipeline.atoms = program_.mesh.atomsOf(rule_.axis);
+    ranks_ = static_cast<uint32_t>(groupSize(pipeline.atoms, program_.mesh.atoms()));
+    std::optional<Placement> placement = place();
+    if (!placement)
+      return Outcome::Failed;
+    pipeline.placement = std::move(*placement);
+    std::optional<Partition> partition = divide(pipeline.placement.stages);
+    if (!partition)
+      return Outcome::Failed;
+    pipeline.firstUnits.push_back(0);
+    for (uint32_t units : *partition)
+      pipeline.firstUnits.push_back(pipeline.firstUnits.back() + units);
+    if (!checkWeights(pipeline))
+      return Outcome::Failed;
+    program_.pipeline = std::move(pipeline);
+    return Outcome::Done;
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // Stages to ranks
+  //===--------------------------------------------------------------------===//
+
+  std::optional<Placement> place() {
+    int64_t microBatches = program_.plan.microBatches;
+    if (rule_.given)
+      return placeGiven(microBatches);
+    ScheduleSizes sizes{.ranks = ranks_,
+                        .chunks = rule_.chunks.value_or(fixedChunks(rule_.schedule).value_or(1)),
+                        .microBatches = static_cast<uint32_t>(std::min<int64_t>(microBatches, UINT32_MAX)),
+                        .group = rule_.group};
+    // Forward, input gradient and weight gradient of every micro-batch in every stage.
+    uint64_t stages = uint64_t{sizes.ranks} * sizes.chunks;
+    if (stages > kMaxActions || stages * 3 > kMaxActions / std::max<uint64_t>(sizes.microBatches, 1)) {
+      diags_.report(rule_.where, diag::TooManyActions{.actions = stages * 3 * sizes.microBatches})
+          .note(fmt::format("{} stages x {} micro-batches x 3; the limit is {}", stages, microBatches, kMaxActions));
+      return std::nullopt;
+    }
+    if (std::optional<ScheduleRefusal> refusal = refuse(rule_.schedule, sizes)) {
+      report(*refusal);
+      return std::nullopt;
+    }
+    return placementOf(rule_.schedule, sizes);
+  }
+
+  std::optional<Placement> placeGiven(int64_t microBatches) {
+    const Placement &given = rule_.given->placement;
+    auto differs = [&](uint64_t have, llvm::StringRef what, uint64_t want) {
+      diags_.report(rule_.scheduleWhere, diag::ScheduleFileSize{.have = have,
+                                                                .what = what,
+                                                                .want = want});
+      return std::nullopt;
+    };
+    if (given.ranks != ranks_)
+      return differs(given.ranks, "ranks", ranks_);
+    if (given.microBatches != microBatches)
+      return differs(given.microBatches, "micro-batches", static_cast<uint64_t>(microBatches));
+    return given;
+  }
+
+  void report(const ScheduleRefusal &refusal) {
+    std::string rule = ruleOf(refusal);
+    bool isMultiple = refusal.rule == SizeRule::MultipleOf && refusal.size == ScheduleSize::MicroBatches;
+    if (isMultiple && refusal.bound == ranks_)
+      rule = fmt::format("micro-batches in multiples of {} = {}", rule_.axis, ranks_);
+    auto builder = diags_.report(rule_.scheduleWhere, diag::ScheduleNeeds{.schedule = nameOf(refusal.schedule),
+                                                                          .rule = rule,
+                                                                          .verb = refusal.have == 1 ? "is" : "are",
+                                                                          .count = refusal.have});
+    auto nearest = [&](auto show) {
+      std::string text;
+      for (std::optional<uint32_t> each : {refusal.below, refusal.above})
+        if (each)
+          text += (text.empty() ? "" : ", ") + show(*each);
+      return text;
+    };
+    std::optional<Int128> batch = sizeOfBatch();
+    std::string near;
+    switch (refusal.size) {
+    case ScheduleSize::Ranks:
+      near = nearest([&](uint32_t size) { return fmt::format("{} = {}", rule_.axis, size); });
+      break;
+    case ScheduleSize::Chunks:
+      near = nearest([&](uint32_t size) { return fmt::format("chunks = {}", size); });
+      break;
+    case ScheduleSize::Group:
+      near = nearest([&](uint32_t size) { return fmt::format("group = {}", size); });
+      break;
+    case ScheduleSize::MicroBatches:
+      if (batch) {
+        builder.detail(fmt::format("B = {} / {} in a micro-batch = {}", toString(*batch * refusal.have),
+                                   toString(*batch), refusal.have));
+        near = nearest([&](uint32_t size) { return fmt::format("B = {} gives {}", toString(*batch * size), size); });
+      } else {
+        near = nearest([&](uint32_t size) { return fmt::format("{} work", size); });
+      }
+      break;
+    }
+    if (!near.empty())
+      builder.help(near);
+  }
+
+  /// B of one micro-batch, of all ranks.
+  std::optional<Int128> sizeOfBatch() const {
+    for (const SizeParameter &size : program_.sizes)
+      if (program_.text(size.name) == "B")
+        return size.symbol.integer();
+    return std::nullopt;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Units to stages
+  //===--------------------------------------------------------------------===//
+
+  std::optional<Partition> divide(uint32_t stages) {
+    auto units = static_cast<uint32_t>(program_.units.size());
+    if (rule_.cut == StageCut::Listed)
+      return divideAsListed(stages);
+    if (units < stages) {
+      diags_.report(rule_.where, diag::TooFewUnits{.units = units, .stages = stages})
+          .note("units are the iterations of `repeat`, `unit` blocks and what stands between them: " + modelText());
+      return std::nullopt;
+    }
+    if (rule_.cut == StageCut::Balanced)
+      return partitionBalanced(costs(), stages);
+    if (std::optional<Partition> partition = divideRepeats(stages))
+      return partition;
+    return partitionEven(units, stages);
+  }
+
+  /// As many units of repeats in each stage; nothing if stages don't divide them.
+  std::optional<Partition> divideRepeats(uint32_t stages) const {
+    auto isRepeated = [](const Unit &unit) { return unit.index >= 0; };
+    auto repeated = static_cast<uint32_t>(llvm::count_if(program_.units, isRepeated));
+    if (repeated == 0 || repeated % stages != 0)
+      return std::nullopt;
+    Partition partition(stages, 0);
+    uint32_t taken = 0;
+    for (const Unit &unit : program_.units) {
+      // What stands behind the last unit of a stage stays there.
+      uint32_t stage = isRepeated(unit) ? taken++ / (repeated / stages)
+                                        : (std::max(taken, 1u) - 1) / (repeated / stages);
+      ++partition[stage];
+    }
+    return partition;
+  }
+
+  /// FLOPs of a rank for a micro-batch, forward and backward.
+  std::vector<uint64_t> costs() {
+    RankShare share(program_);
+    std::vector<std::optional<uint64_t>> ofBody(program_.bodies.size());
+    std::vector<uint64_t> costs;
+    for (const Unit &unit : program_.units) {
+      std::optional<uint64_t> &cost = ofBody[unit.body.index];
+      if (!cost) {
+        const Body &body = program_.body(unit);
+        DimExpr sum = program_.context->dims.constant(int64_t{0});
+        for (const Op &op : body.ops) {
+          ++stats_.opVisits;
+          OpCost each = share.costOf(op, body);
+          sum = sum + each.contraction + each.other;
+        }
+        std::optional<Rational> value = sum.rational();
+        if (!value)
+          internalError(program_.unitPath(unit), "has no cost");
+        cost = static_cast<uint64_t>(value->numerator / value->denominator);
+      }
+      costs.push_back(*cost);
+    }
+    return costs;
+  }
+
+  std::vector<UnitRun> runs() const {
+    std::vector<UnitRun> runs;
+    for (const Unit &unit : program_.units) {
+      llvm::StringRef name = program_.text(unit.path);
+      if (!runs.empty() && runs.back().name == name)
+        ++runs.back().count;
+      else
+        runs.push_back({name.str(), 1});
+    }
+    return runs;
+  }
+
+  static std::string textOf(const UnitRun &run) {
+    return run.count == 1 ? run.name : fmt::format("{}*{}", run.name, run.count);
+  }
+  std::string modelText() const {
+    std::string text;
+    for (const UnitRun &run : runs())
+      text += (text.empty() ? "" : ", ") + textOf(run);
+    return text;
+  }
+
+  std::optional<Partition> divideAsListed(uint32_t stages) {
+    std::vector<UnitRun> model = runs();
+    auto divided = partitionAsListed(model, rule_.stages);
+    if (auto *refusal = std::get_if<CutRefusal>(&divided)) {
+      report(*refusal);
+      return std::nullopt;
+    }
+    Partition &partition = std::get<Partition>(divided);
+    if (partition.size() == stages)
+      return std::move(partition);
+    diags_.report(rule_.cutWhere, diag::CutStageCount{.have = partition.size(),
+                                                      .want = stages})
+        .note(stages == ranks_ ? fmt::format("one for each of {} = {} ranks", rule_.axis, ranks_)
+                               : fmt::format("{} for each of {} = {} ranks", stages / ranks_, rule_.axis, ranks_));
+    return std::nullopt;
+  }
+
+  SourceRange placeOf(const CutRefusal &refusal) const {
+    if (refusal.stage < rule_.stages.size())
+      for (const UnitRun &run : rule_.stages[refusal.stage])
+        if (run.name == refusal.name && run.where.valid())
+          return run.where;
+    return rule_.cutWhere;
+  }
+
+  void report(const CutRefusal &refusal) {
+    int64_t count = refusal.count, total = refusal.total;
+    switch (refusal.fault) {
+    case CutFault::Left: {
+      auto builder = diags_.report(
+          rule_.cutWhere, diag::CutLeavesUnits{.left = count, .total = total, .unit = refusal.name});
+      builder.note(fmt::format("{} of {} have one", refusal.total - refusal.count, refusal.total));
+      if (refusal.stage >= rule_.stages.size()) {
+        builder.help("a stage more: [" + textOf(UnitRun{refusal.name, refusal.count}) + "]");
+        return;
+      }
+      std::string stage = textOf(UnitRun{refusal.name, refusal.count});
+      for (const UnitRun &run : rule_.stages[refusal.stage])
+        stage += ", " + textOf(run);
+      builder.help("[" + stage + "]");
+      return;
+    }
+    case CutFault::UnknownUnit:
+      diags_.report(placeOf(refusal), diag::CutUnknownUnit{.unit = refusal.name}).note("it has " + modelText());
+      return;
+    case CutFault::OutOfOrder:
+      diags_.report(placeOf(refusal), diag::CutOutOfOrder{.unit = refusal.name})
+          .note("stages take units in the order of the model: " + modelText());
+      return;
+    case CutFault::TooMany:
+      diags_.report(placeOf(refusal), diag::CutTooMany{.count = count, .unit = refusal.name, .total = total});
+      return;
+    case CutFault::EmptyStage:
+      diags_.report(rule_.cutWhere, diag::CutEmptyStage{.stage = refusal.stage})
+          .help("leave it out, or give it a unit");
+      return;
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Weights
+  //===--------------------------------------------------------------------===//
+
+  /// A unit's own weight is where the unit is. What units elsewhere use belongs to the program.
+  bool checkWeights(const Pipeline &pipeline) {
+    auto ranksOf = [&](UnitId unit) {
+      std::vector<uint32_t> ranks;
+      for (const std::vector<uint32_t> &copy : pipeline.placement.copies)
+        ranks.push_back(copy[*pipeline.stageOf(unit)]);
+      return ranks;
+    };
+    for (uint32_t u = 0; u < program_.units.size(); ++u)
+      for (const WeightBinding &binding : program_.units[u].weights)
+        if (const auto *own = std::get_if<UnitSlot>(&binding); own && ranksOf(own->unit) != ranksOf(UnitId(u))) {
+          const Unit &owner = program_.units[own->unit.index];
+          const WeightSlot &slot = program_.body(owner).weights[own->slot];
+          diags_
+              .report(slot.where, diag::WeightCrossesStages{.weight = program_.text(slot.name),
+                                                            .unit = program_.unitPath(owner),
+                                                            .stage = program_.unitPath(program_.units[u])})
+              .help("declare it, or the layer that has it, outside `repeat`: then each stage has a copy");
+          return false;
+        }
+    return true;
+  }
+
+  Program &program_;
+  const PipelineRule &rule_;
+  Diagnostics &diags_;
+  PassStats &stats_;
+  uint32_t ranks_ = 1;
+};
+
+} // namespace
+
+Outcome cutStages(Program &program, Diagnostics &diags, PassStats &stats) {
+  if (!program.plan.pipeline)
+    return Outcome::Done;
+  return StageCutter(program, *program.plan.pipeline, diags, stats).run();
+}
+
+} // namespace stg
