@@ -1,6 +1,7 @@
 //===- ShardStorage.cpp - gradient synchronisation and the optimizer's step -===//
-// Invariant: a weight's step happens once, where the weight is owned: in the bodies of the units that own it, and for
-// the program's weights in the unit `step`.
+// Invariant: a weight's step happens once on each rank that holds it, where it is owned: in the bodies of the units that
+// own it, and for the program's weights in the unit `step`. In a pipeline each rank has a unit `step[r]` for the
+// program's weights that its stages use, and `step` is left with what all ranks do together.
 //===----------------------------------------------------------------------===//
 #include "stg/Memory/ShardStorage.h"
 #include "StepBuilder.h"
@@ -32,7 +33,13 @@ public:
       done[id.index] = true;
       addOwnedSteps(id, program_.unitPath(program_.units[u]));
     }
-    addStepUnit();
+    if (!program_.pipeline)
+      return addStepUnit();
+    findHolders();
+    for (uint32_t rank = 0; rank < program_.pipeline->ranks(); ++rank)
+      addStepUnit(rank);
+    addCommonUnit();
+    sumCopies();
   }
 
 private:
@@ -59,11 +66,26 @@ private:
     return list;
   }
 
+  /// Ranks of the pipeline that add to the loss. If there are several, each has a part of it.
+  void findLossRanks() {
+    if (!program_.pipeline)
+      return;
+    for (uint32_t rank = 0; rank < program_.pipeline->ranks(); ++rank)
+      for (uint32_t u = 0; u < program_.units.size(); ++u)
+        if (!program_.body(program_.units[u]).losses.empty() && program_.pipeline->runsOn(UnitId(u), rank) &&
+            !llvm::is_contained(lossRanks_, rank))
+          lossRanks_.push_back(rank);
+    if (lossRanks_.size() > 1)
+      lossAtoms_.append(program_.pipeline->atoms.begin(), program_.pipeline->atoms.end());
+    llvm::sort(lossAtoms_);
+  }
+
   void tallyLosses() {
     std::optional<uint32_t> loss = scalar("loss");
     if (!loss)
       return;
     lossAtoms_ = lossAtoms();
+    findLossRanks();
     for (Body &body : program_.bodies) {
       if (body.losses.empty())
         continue;
@@ -123,27 +145,101 @@ private:
     addSteps(program_.bodies[id.index], slots);
   }
 
-  void addStepUnit() {
-    BodyId id(static_cast<uint32_t>(program_.bodies.size()));
+  /// The program's weights, all of them or those that a rank of the pipeline holds.
+  void addStepUnit(std::optional<uint32_t> rank = std::nullopt) {
     Body body;
-    body.name = context_.name("step");
-    Unit unit;
-    unit.body = id;
-    unit.path = context_.name("step");
-    unit.index = -1;
-    std::vector<TrainedSlot> slots;
-    for (uint32_t w = 0; w < program_.weights.size(); ++w)
-      collectLayouts(WeightId(w), body, unit, slots);
+    Unit unit = stepUnit(rank);
+    std::vector<TrainedSlot> slots, counted;
+    for (uint32_t w = 0; w < program_.weights.size(); ++w) {
+      size_t first = slots.size();
+      if (!rank || llvm::is_contained(holders_[w], *rank))
+        collectLayouts(WeightId(w), body, unit, slots);
+      if (!rank || (!holders_[w].empty() && holders_[w].front() == *rank))
+        counted.insert(counted.end(), slots.begin() + static_cast<std::ptrdiff_t>(first), slots.end());
+    }
+    body.name = unit.path;
     StepBuilder builder(program_, body);
     builder.begin(Part::Sync, NameId(), {});
-    reportLoss(builder);
-    sync(builder, slots);
-    scaleNorm(builder);
+    if (!rank || (lossRanks_.size() == 1 && lossRanks_.front() == *rank))
+      reportLoss(builder);
+    sync(builder, slots, counted);
+    if (!rank)
+      scaleNorm(builder);
     step(builder, slots);
+    add(std::move(body), std::move(unit), rank);
+  }
+
+  /// What all ranks of a pipeline do together.
+  void addCommonUnit() {
+    Body body;
+    Unit unit = stepUnit(std::nullopt);
+    body.name = unit.path;
+    StepBuilder builder(program_, body);
+    builder.begin(Part::Sync, NameId(), {});
+    if (lossRanks_.size() > 1)
+      reportLoss(builder);
+    scaleNorm(builder);
+    add(std::move(body), std::move(unit), std::nullopt);
+  }
+
+  Unit stepUnit(std::optional<uint32_t> rank) const {
+    Unit unit;
+    unit.body = BodyId(static_cast<uint32_t>(program_.bodies.size()));
+    unit.path = context_.name("step");
+    unit.index = rank ? int64_t{*rank} : -1;
+    return unit;
+  }
+
+  void add(Body body, Unit unit, std::optional<uint32_t> rank) {
     if (body.ops.empty())
       return;
+    if (rank)
+      body.name = context_.name(program_.text(body.name).str() + "'" + std::to_string(*rank));
     program_.bodies.push_back(std::move(body));
     program_.units.push_back(std::move(unit));
+    if (program_.pipeline)
+      program_.pipeline->stepRanks.push_back(rank);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Pipelines
+  //===--------------------------------------------------------------------===//
+
+  /// Per weight of the program: the ranks of the pipeline whose stages use it, ascending.
+  void findHolders() {
+    const Pipeline &pipeline = *program_.pipeline;
+    holders_.resize(program_.weights.size());
+    for (uint32_t u = 0; u < pipeline.firstUnits.back(); ++u)
+      for (const WeightBinding &binding : program_.units[u].weights)
+        if (const auto *weight = std::get_if<WeightId>(&binding))
+          for (const std::vector<uint32_t> &copy : pipeline.placement.copies)
+            holders_[weight->index].push_back(copy[*pipeline.stageOf(UnitId(u))]);
+    for (auto &holders : holders_) {
+      llvm::sort(holders);
+      holders.erase(std::unique(holders.begin(), holders.end()), holders.end());
+    }
+  }
+
+  /// Gradients of what several ranks hold: of the units of a stage that has two copies, and of tied weights.
+  void sumCopies() {
+    Pipeline &pipeline = *program_.pipeline;
+    for (uint32_t u = 0; u < pipeline.firstUnits.back() && pipeline.placement.copies.size() > 1; ++u) {
+      const Body &body = program_.body(program_.units[u]);
+      if (!llvm::any_of(body.weights, [](const WeightSlot &slot) { return slot.owned && slot.buffer; }))
+        continue;
+      BufferSum sum{UnitId(u), {}};
+      for (const std::vector<uint32_t> &copy : pipeline.placement.copies)
+        sum.ranks.push_back(copy[*pipeline.stageOf(UnitId(u))]);
+      llvm::sort(sum.ranks);
+      pipeline.sums.push_back(std::move(sum));
+    }
+    for (uint32_t w = 0; w < program_.weights.size(); ++w)
+      if (holders_[w].size() > 1 && isTrained(WeightId(w)))
+        pipeline.sums.push_back({WeightId(w), holders_[w]});
+  }
+
+  bool isTrained(WeightId weight) {
+    return llvm::any_of(usesOf(weight), [](const WeightSlot *slot) { return slot->buffer.has_value(); });
   }
 
   /// A slot of the step's body for each layout and buffer in which units use the weight. A use that adds no gradient
@@ -194,7 +290,7 @@ private:
     if (slots.empty())
       return;
     StepBuilder builder(program_, body);
-    sync(builder, slots);
+    sync(builder, slots, slots);
     step(builder, slots);
   }
 
@@ -207,8 +303,8 @@ private:
   }
 
   /// Gradients of one group of slots stand complete in `gradients_` afterwards, in the layout of the group's first
-  /// slot.
-  void sync(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> slots) {
+  /// slot. `counted`: those whose gradients this rank adds to the norm.
+  void sync(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> slots, llvm::ArrayRef<TrainedSlot> counted) {
     gradients_.clear();
     if (slots.empty())
       return;
@@ -249,7 +345,7 @@ private:
         complete[bucket.of[k]] = values[k];
     }
     mergeGroups(builder, slots, complete);
-    tallyNorm(builder);
+    tallyNorm(builder, counted);
   }
 
   void mergeGroups(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> slots,
@@ -277,12 +373,14 @@ private:
   }
 
   /// Each weight counts once: on coordinate 0 of the atoms that don't split its gradient (language.md 2.3).
-  void tallyNorm(StepBuilder &builder) {
+  void tallyNorm(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> counted) {
     std::optional<uint32_t> norm = scalar("grad_norm");
-    if (!norm || program_.plan.clip == 0)
+    if (!norm || program_.plan.clip == 0 || counted.empty())
       return;
     llvm::SmallVector<ValueId, 8> shares;
     for (const auto &[group, gradient] : gradients_) {
+      if (llvm::none_of(counted, [&, group = group](const TrainedSlot &slot) { return slot.group == group; }))
+        continue;
       builder.nextKernel();
       builder.at(builder.body().weights[group].where);
       ValueId square = builder.sumOfSquares(gradient, slotName(builder, group).str() + ".norm");
@@ -293,6 +391,8 @@ private:
       shares.push_back(builder.demote(square, whole, slotName(builder, group).str() + ".norm"));
     }
     builder.nextKernel();
+    if (shares.empty())
+      return;
     ValueId sum = shares.size() == 1 ? shares[0] : builder.map(MapFn::Add, shares, ElementType::F32, "norm");
     builder.addEffect(OpKind::Tally, sum, {*norm});
   }
@@ -451,6 +551,8 @@ private:
   IRContext &context_;
   PassStats &stats_;
   AtomList lossAtoms_;
+  llvm::SmallVector<uint32_t, 2> lossRanks_;
+  std::vector<llvm::SmallVector<uint32_t, 2>> holders_;
   /// Of the body at hand: per group of slots, its complete gradient.
   std::vector<std::pair<uint32_t, ValueId>> gradients_;
 };

@@ -1,7 +1,7 @@
 //===- MakeScheduleTest.cpp - orders as published and as upstream code makes them ---===//
 
 #include "Schedule/ScheduleCases.h"
-#include "stg/Schedule/ScheduleText.h"
+#include "stg/IR/ScheduleText.h"
 #include "gtest/gtest.h"
 
 using namespace stg;

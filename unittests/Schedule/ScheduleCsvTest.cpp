@@ -2,7 +2,7 @@
 
 #include "Schedule/ScheduleCases.h"
 #include "stg/Schedule/CheckSchedule.h"
-#include "stg/Schedule/ScheduleText.h"
+#include "stg/IR/ScheduleText.h"
 #include "gtest/gtest.h"
 
 using namespace stg;

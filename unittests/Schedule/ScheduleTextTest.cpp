@@ -1,6 +1,6 @@
 //===- ScheduleTextTest.cpp - the notation of publications -----------------------------===//
 
-#include "stg/Schedule/ScheduleText.h"
+#include "stg/IR/ScheduleText.h"
 #include "gtest/gtest.h"
 
 using namespace stg;

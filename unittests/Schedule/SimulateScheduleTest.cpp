@@ -2,7 +2,7 @@
 
 #include "stg/Schedule/SimulateSchedule.h"
 #include "Schedule/ScheduleCases.h"
-#include "stg/Schedule/ScheduleText.h"
+#include "stg/IR/ScheduleText.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
