@@ -15,41 +15,51 @@
 namespace stg {
 namespace {
 
-/// The image of a class with the groups of one rank after the other.
+/// The image of a class with the groups and peers of one rank after the other.
 class RankImage {
 public:
-  RankImage(const NodeEncoder &encoder, const ProcessGroups &groups)
-      : encoder_(encoder), groups_(groups), bytes_(encoder.bytes()) {}
+  RankImage(const NodeEncoder &encoder, const ProcessGroups &groups, uint32_t firstRank)
+      : encoder_(encoder), groups_(groups), firstRank_(firstRank), bytes_(encoder.bytes()),
+        names_(groups.kinds().size()) {}
 
   llvm::StringRef of(uint32_t rank) {
-    names_.clear();
-    for (uint32_t kind = 0; kind < groups_.kinds().size(); ++kind)
-      names_.push_back(groupName(groups_.idOf(kind, rank), groups_.digits()));
-    for (const GroupPatch &patch : encoder_.patches())
-      bytes_.replace(patch.offset, names_[patch.kind].size(), names_[patch.kind]);
+    // A class need not have groups of every kind.
+    for (std::string &name : names_)
+      name.clear();
+    for (const GroupPatch &patch : encoder_.patches()) {
+      std::string &name = names_[patch.kind];
+      if (name.empty())
+        name = groupName(groups_.idOf(patch.kind, rank), groups_.digits());
+      bytes_.replace(patch.offset, name.size(), name);
+    }
+    for (const PeerPatch &patch : encoder_.peers())
+      putPeer(bytes_.data() + patch.offset, patch.rank + (rank - firstRank_));
     return bytes_;
   }
 
 private:
   const NodeEncoder &encoder_;
   const ProcessGroups &groups_;
+  uint32_t firstRank_;
   std::string bytes_;
   std::vector<std::string> names_;
 };
 
-llvm::Error writeRanks(const TraceWriter &writer, const TraceMetadata &metadata, const NodeEncoder &encoder,
-                       const ProcessGroups &groups, unsigned threads) {
+/// `ranks`: those of one class.
+llvm::Error writeRanks(const TraceWriter &writer, llvm::ArrayRef<uint32_t> ranks, const TraceMetadata &metadata,
+                       const NodeEncoder &encoder, const ProcessGroups &groups, unsigned threads) {
   // Ranks in batches, in parallel; the first failure stops the rest.
-  constexpr uint32_t kBatch = 64;
+  constexpr size_t kBatch = 64;
   std::mutex mutex;
   std::optional<llvm::Error> failure;
-  auto writeBatch = [&](uint32_t first) {
+  auto writeBatch = [&](size_t first) {
     TraceMetadata own = metadata;
     // Ranks without groups share the image itself.
     std::optional<RankImage> image;
-    if (!encoder.patches().empty())
-      image.emplace(encoder, groups);
-    for (own.rank = first; own.rank < std::min(metadata.worldSize, first + kBatch); ++own.rank) {
+    if (!encoder.patches().empty() || !encoder.peers().empty())
+      image.emplace(encoder, groups, ranks.front());
+    for (uint32_t rank : ranks.slice(first, std::min(ranks.size() - first, kBatch))) {
+      own.rank = rank;
       {
         std::lock_guard lock(mutex);
         if (failure)
@@ -66,11 +76,11 @@ llvm::Error writeRanks(const TraceWriter &writer, const TraceMetadata &metadata,
       return;
     }
   };
-  if (metadata.worldSize <= kBatch) {
+  if (ranks.size() <= kBatch) {
     writeBatch(0);
   } else {
     llvm::DefaultThreadPool pool(llvm::hardware_concurrency(threads));
-    for (uint32_t first = 0; first < metadata.worldSize; first += kBatch)
+    for (size_t first = 0; first < ranks.size(); first += kBatch)
       pool.async([&writeBatch, first] { writeBatch(first); });
     pool.wait();
   }
@@ -86,6 +96,13 @@ llvm::Error writeGroups(const TraceWriter &writer, const ProcessGroups &groups) 
 }
 
 } // namespace
+
+uint64_t EmitSummary::ranks() const {
+  uint64_t sum = 0;
+  for (const EmittedClass &each : classes)
+    sum += each.ranks;
+  return sum;
+}
 
 TraceMetadata metadataOf(const Program &program, const ProcessGroups &groups, llvm::StringRef compilerVersion) {
   TraceMetadata metadata{.compilerVersion = compilerVersion.str(),
@@ -116,15 +133,10 @@ Outcome emitPrograms(llvm::MutableArrayRef<TraceOutput> outputs, const EmitOptio
   std::optional<TraceWriter> writer;
   for (TraceOutput &output : outputs) {
     ProcessGroups groups(*output.program);
-    NodeEncoder encoder({.annotate = options.annotate, .orderDeps = options.orderDeps, .groupDigits = groups.digits()});
-    if (unroll(
-            *output.program, groups, unrolling, [&](const TraceNode &node) { encoder.append(node); }, stats, diags) ==
-        Outcome::Failed)
+    std::unique_ptr<Unroller> unroller = Unroller::create(*output.program, groups, unrolling, stats, diags);
+    if (!unroller)
       return Outcome::Failed;
     TraceMetadata metadata = metadataOf(*output.program, groups, options.compilerVersion);
-    output.summary = {.ranks = metadata.worldSize,
-                      .nodesPerRank = encoder.nodes(),
-                      .bytesPerRank = encodeMetadata(metadata).size() + encoder.bytes().size()};
     if (!writer) {
       llvm::Expected<TraceWriter> opened = TraceWriter::create(options.directory, output.prefix);
       if (!opened)
@@ -132,8 +144,18 @@ Outcome emitPrograms(llvm::MutableArrayRef<TraceOutput> outputs, const EmitOptio
       writer.emplace(std::move(*opened));
     }
     writer->select(output.folder, output.prefix);
-    if (llvm::Error error = writeRanks(*writer, metadata, encoder, groups, options.threads))
-      return failed(std::move(error));
+    NodeEncoder encoder({.annotate = options.annotate, .orderDeps = options.orderDeps, .groupDigits = groups.digits()});
+    output.summary = {};
+    for (uint32_t rankClass = 0; rankClass < unroller->classes(); ++rankClass) {
+      encoder.clear();
+      unroller->run(rankClass, [&](const TraceNode &node) { encoder.append(node); });
+      std::vector<uint32_t> ranks = ranksOf(*output.program, rankClass);
+      output.summary.classes.push_back({.ranks = ranks.size(),
+                                        .nodesPerRank = encoder.nodes(),
+                                        .bytesPerRank = encodeMetadata(metadata).size() + encoder.bytes().size()});
+      if (llvm::Error error = writeRanks(*writer, ranks, metadata, encoder, groups, options.threads))
+        return failed(std::move(error));
+    }
     if (llvm::Error error = writeGroups(*writer, groups))
       return failed(std::move(error));
   }

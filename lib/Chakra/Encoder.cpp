@@ -203,6 +203,8 @@ char *putGroup(char *out, uint32_t group, unsigned digits) {
 
 } // namespace
 
+void putPeer(char *at, uint32_t rank) { putPaddedVarint(at, rank); }
+
 std::string groupName(uint32_t group, unsigned digits) { return fmt::format("{:0{}}", group, digits); }
 
 std::string encodeMetadata(const TraceMetadata &metadata) {
@@ -245,7 +247,8 @@ void NodeEncoder::reserve(size_t more) {
 
 void NodeEncoder::append(const TraceNode &node) {
   bool full = options_.annotate == Annotate::Full && node.annotations != nullptr;
-  size_t groupEnd = 0; // behind the digits, from the node's begin
+  // From the node's begin; behind the digits, and behind each of the two peers.
+  size_t groupEnd = 0, sourceEnd = 0, destinationEnd = 0;
   reserve(kFixedPart + node.name.size() + node.opType.size() + (node.dataDeps.size() + node.ctrlDeps.size()) * 10 +
           (full ? annotationBound(*node.annotations) : 0));
 
@@ -289,7 +292,9 @@ void NodeEncoder::append(const TraceNode &node) {
   case TraceNodeKind::Recv:
     out = putNumber(out, kNodeAttr, "comm_size", kInt64Val, node.bytes);
     out = putPaddedNumber(out, kNodeAttr, "comm_src", kInt32Val, node.sourceRank);
+    sourceEnd = out - begin;
     out = putPaddedNumber(out, kNodeAttr, "comm_dst", kInt32Val, node.destinationRank);
+    destinationEnd = out - begin;
     out = putNumber(out, kNodeAttr, "comm_tag", kInt32Val, node.tag);
     break;
   }
@@ -305,6 +310,10 @@ void NodeEncoder::append(const TraceNode &node) {
   putVarint(frame, length);
   if (groupEnd != 0)
     patches_.push_back({size_ + lengthBytes + groupEnd - options_.groupDigits, node.groupKind});
+  if (sourceEnd != 0) {
+    peers_.push_back({size_ + lengthBytes + sourceEnd - kPaddedBytes, node.sourceRank});
+    peers_.push_back({size_ + lengthBytes + destinationEnd - kPaddedBytes, node.destinationRank});
+  }
   size_ += lengthBytes + length;
   ++nodes_;
 }

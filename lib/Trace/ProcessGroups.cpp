@@ -60,6 +60,12 @@ ProcessGroups::ProcessGroups(const Program &program)
       if (isCollective(op.kind))
         addKind(op.get<CollectiveFields>().atoms, program.mesh);
   }
+  if (program.pipeline) {
+    pipelineAtoms_ = program.pipeline->atoms;
+    for (const BufferSum &sum : program.pipeline->sums)
+      addSum(*program.pipeline, sum.ranks);
+    completeSets(program);
+  }
   // The smallest that serves; where none does, the smallest, which keeps ids small.
   const uint32_t *smallest = llvm::find_if(kStrides, [&](uint32_t stride) { return stride >= kinds_.size(); });
   for (const uint32_t *stride = smallest; stride != std::end(kStrides); ++stride) {
@@ -80,28 +86,94 @@ void ProcessGroups::addKind(llvm::ArrayRef<uint32_t> atoms, const Mesh &mesh) {
   kind.axes = axesText(atoms, mesh);
   kind.size = static_cast<uint32_t>(groupSize(atoms, atoms_));
   kind.count = ranks_ / kind.size;
+  addDigits(static_cast<uint32_t>(kinds_.size() - 1));
+}
+
+/// The coordinates on all other atoms number the groups.
+void ProcessGroups::addDigits(uint32_t kind) {
   auto &digits = digits_.emplace_back();
   int64_t weight = 1;
   for (uint32_t atom = static_cast<uint32_t>(atoms_.size()); atom-- > 0;) {
-    if (llvm::is_contained(atoms, atom))
+    if (llvm::is_contained(kinds_[kind].atoms, atom))
       continue;
     digits.push_back({atoms_[atom].stride, atoms_[atom].size, weight});
     weight *= atoms_[atom].size;
   }
 }
 
+/// Sets of one size that share no rank are one kind.
+void ProcessGroups::addSum(const Pipeline &pipeline, llvm::ArrayRef<uint32_t> ranks) {
+  if (llvm::any_of(kinds_, [&](const GroupKind &kind) {
+        return llvm::any_of(kind.sets, [&](const auto &set) { return llvm::ArrayRef(set) == ranks; });
+      }))
+    return;
+  auto takes = [&](const GroupKind &kind) {
+    return !kind.sets.empty() && kind.size == ranks.size() && llvm::none_of(kind.sets, [&](const auto &set) {
+      return llvm::any_of(ranks, [&](uint32_t rank) { return llvm::is_contained(set, rank); });
+    });
+  };
+  auto kind = llvm::find_if(kinds_, takes);
+  if (kind == kinds_.end()) {
+    kind = kinds_.insert(kinds_.end(), GroupKind());
+    kind->atoms = pipeline.atoms;
+    kind->size = static_cast<uint32_t>(ranks.size());
+  }
+  kind->sets.emplace_back(ranks.begin(), ranks.end());
+}
+
+/// Names and counts of kinds whose sets are all known.
+void ProcessGroups::completeSets(const Program &program) {
+  constexpr size_t kNamed = 4;
+  for (uint32_t i = 0; i < kinds_.size(); ++i) {
+    GroupKind &kind = kinds_[i];
+    if (kind.sets.empty())
+      continue;
+    kind.count = static_cast<uint32_t>(kind.sets.size()) * (ranks_ / program.pipeline->ranks());
+    std::string text;
+    for (const auto &set : llvm::ArrayRef(kind.sets).take_front(kNamed)) {
+      text += text.empty() ? "" : "|";
+      for (uint32_t rank : set)
+        text += (rank == set.front() ? "" : "+") + std::to_string(rank);
+    }
+    kind.axes = axesText(kind.atoms, program.mesh) + "[" + text + (kind.sets.size() > kNamed ? "|...]" : "]");
+    addDigits(i);
+  }
+}
+
 uint32_t ProcessGroups::kindOf(llvm::ArrayRef<uint32_t> atoms) const {
   for (uint32_t i = 0; i < kinds_.size(); ++i)
-    if (llvm::ArrayRef(kinds_[i].atoms) == atoms)
+    if (kinds_[i].sets.empty() && llvm::ArrayRef(kinds_[i].atoms) == atoms)
       return i;
   internalError("process groups", "a collective spans atoms that no collective of the program spans");
 }
 
-uint32_t ProcessGroups::place(uint32_t kind, uint32_t rank) const {
+uint32_t ProcessGroups::kindOfSum(llvm::ArrayRef<uint32_t> ranks) const {
+  for (uint32_t i = 0; i < kinds_.size(); ++i)
+    if (llvm::any_of(kinds_[i].sets, [&](const auto &set) { return llvm::ArrayRef(set) == ranks; }))
+      return i;
+  internalError("process groups", "a sum spans ranks that no sum of the program spans");
+}
+
+std::optional<uint32_t> ProcessGroups::groupOf(uint32_t kind, uint32_t rank) const {
   int64_t number = 0;
   for (const Digit &digit : digits_[kind])
     number += rank / digit.stride % digit.size * digit.weight;
-  return static_cast<uint32_t>(number);
+  const auto &sets = kinds_[kind].sets;
+  if (sets.empty())
+    return static_cast<uint32_t>(number);
+  uint32_t place = 0;
+  for (uint32_t atom : pipelineAtoms_)
+    place = static_cast<uint32_t>(place * atoms_[atom].size + coordinate(rank, atoms_[atom]));
+  for (uint32_t i = 0; i < sets.size(); ++i)
+    if (llvm::is_contained(sets[i], place))
+      return static_cast<uint32_t>(number * static_cast<int64_t>(sets.size()) + i);
+  return std::nullopt;
+}
+
+uint32_t ProcessGroups::place(uint32_t kind, uint32_t rank) const {
+  if (std::optional<uint32_t> group = groupOf(kind, rank))
+    return *group;
+  internalError("process groups", "a rank communicates in a kind of group in which it has none");
 }
 
 uint32_t ProcessGroups::largestId() const {
@@ -121,7 +193,7 @@ std::optional<GroupCollision> ProcessGroups::findCollision() const {
       bool shareRanks = llvm::any_of(kinds_[first].atoms,
                                      [&](uint32_t atom) { return llvm::is_contained(kinds_[second].atoms, atom); });
       for (uint32_t rank = 0; shareRanks && rank < ranks_; ++rank)
-        if (groupTagsCollide(idOf(first, rank), idOf(second, rank)))
+        if (groupOf(first, rank) && groupOf(second, rank) && groupTagsCollide(idOf(first, rank), idOf(second, rank)))
           return GroupCollision{.first = idOf(first, rank), .second = idOf(second, rank), .rank = rank};
     }
   return std::nullopt;
@@ -134,7 +206,8 @@ std::vector<TraceGroup> ProcessGroups::list() const {
     for (uint32_t j = 0; j < kinds_[kind].count; ++j)
       groups.push_back({.id = 1 + kind + stride_ * j, .ranks = {}});
     for (uint32_t rank = 0; rank < ranks_; ++rank)
-      groups[first + place(kind, rank)].ranks.push_back(rank);
+      if (std::optional<uint32_t> group = groupOf(kind, rank))
+        groups[first + *group].ranks.push_back(rank);
   }
   return groups;
 }

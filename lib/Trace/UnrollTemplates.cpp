@@ -19,9 +19,10 @@ Phase phaseOf(Part part) {
   case Part::Forward:
     return Phase::Forward;
   case Part::InputGrad:
-  case Part::WeightGrad:
   case Part::Recompute:
-    return Phase::Backward;
+    return Phase::InputGrad;
+  case Part::WeightGrad:
+    return Phase::WeightGrad;
   case Part::Sync:
     return Phase::Sync;
   case Part::Step:
@@ -78,8 +79,17 @@ public:
     placeSteps();
     findSideEffects();
     BodyTemplate result;
-    for (uint32_t i = 0; i < kernels_.steps.size(); ++i)
-      fill(i, result.nodes[static_cast<size_t>(places_[i].phase)].emplace_back());
+    for (uint32_t i = 0; i < kernels_.steps.size(); ++i) {
+      NodeTemplate &node = result.nodes[static_cast<size_t>(places_[i].phase)].emplace_back();
+      fill(i, node);
+      if (places_[i].phase == Phase::InputGrad || places_[i].phase == Phase::WeightGrad)
+        result.backward.push_back(places_[i]);
+      // A weight gradient may run long behind the input gradients of its unit.
+      if (places_[i].phase == Phase::InputGrad)
+        for (NodePlace needed : node.nodes)
+          if (needed.phase == Phase::WeightGrad)
+            internalError(program_.text(body_.name), "the input gradient `" + node.name + "` needs a weight gradient");
+    }
     for (const BodyOutput &output : body_.outputs)
       result.outputs.push_back(tensor(output.value));
     if (failed_)

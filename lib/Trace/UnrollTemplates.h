@@ -11,10 +11,13 @@
 
 namespace stg {
 
-/// When a node runs: per micro-batch, or once per step. AfterSync: what computes on synchronised gradients (their
+/// When a node runs: per micro-batch, or once per step. A full backward runs InputGrad and WeightGrad as one. AfterSync: what computes on synchronised gradients (their
 /// norm); it waits until all backward is done, or it would hold up the backward of the units that follow.
-enum class Phase : uint8_t { Forward, Backward, Sync, AfterSync, Step };
-inline constexpr size_t kPhases = 5;
+enum class Phase : uint8_t { Forward, InputGrad, WeightGrad, Sync, AfterSync, Step };
+inline constexpr size_t kPhases = 6;
+/// Phases that run per micro-batch stand first.
+inline constexpr size_t kBatchPhases = 3;
+inline bool runsPerBatch(Phase phase) { return static_cast<size_t>(phase) < kBatchPhases; }
 
 /// A node among those of its unit in one phase.
 struct NodePlace {
@@ -79,10 +82,15 @@ struct NodeTemplate {
 struct BodyTemplate {
   /// By phase, in issue order.
   std::array<std::vector<NodeTemplate>, kPhases> nodes;
+  /// The nodes of a full backward, in issue order.
+  std::vector<NodePlace> backward;
   /// One per output of the body.
   std::vector<TensorTemplate> outputs;
 
   const std::vector<NodeTemplate> &of(Phase phase) const { return nodes[static_cast<size_t>(phase)]; }
+  const NodeTemplate &at(NodePlace place) const { return of(place.phase)[place.index]; }
+  /// Of units with sync and step only (of weights of the program, of the loss) there is nothing in micro-batches.
+  bool runsInBatches() const { return !of(Phase::Forward).empty() || !backward.empty(); }
 };
 
 /// None if a count does not fit; that has been reported.

@@ -54,8 +54,8 @@ protected:
 
 TEST_F(EmitProgram, OneRankIsReadBack) {
   ASSERT_EQ(emitProgram(tiny.program, options("out"), summary, stats, diags), Outcome::Done);
-  EXPECT_EQ(summary.ranks, 1u);
-  EXPECT_EQ(summary.nodesPerRank, 2u);
+  EXPECT_EQ(summary.ranks(), 1u);
+  EXPECT_EQ(summary.classes.front().nodesPerRank, 2u);
   std::string text;
   llvm::raw_string_ostream out(text);
   EXPECT_EQ(dumpTraces({.inputs = {root + "/out"}}, out, diags), ExitStatus::Done);
@@ -69,12 +69,12 @@ TEST_F(EmitProgram, OneRankIsReadBack) {
 TEST_F(EmitProgram, ReplicatedRanksDifferInTheirMetadataOnly) {
   tiny.program.mesh.axes = {{"dp", 2}, {"tp", 2}};
   ASSERT_EQ(emitProgram(tiny.program, options("out"), summary, stats, diags), Outcome::Done);
-  EXPECT_EQ(summary.ranks, 4u);
+  EXPECT_EQ(summary.ranks(), 4u);
   EXPECT_EQ(run(verifyTraces, {.inputs = {root + "/out"}}), "ok: 4 ranks, 8 nodes, 8 dependencies\n");
   for (uint32_t rank = 0; rank < 4; ++rank) {
     auto reader = TraceReader::open(root + "/out/toy." + std::to_string(rank) + ".et");
     ASSERT_TRUE(bool(reader));
-    EXPECT_EQ(reader->fileBytes(), summary.bytesPerRank);
+    EXPECT_EQ(reader->fileBytes(), summary.classes.front().bytesPerRank);
     ASSERT_TRUE(reader->metadata().has_value());
     for (const DecodedAttribute &attribute : reader->metadata()->attributes) {
       if (attribute.name == "rank")
@@ -133,14 +133,14 @@ TEST_F(EmitProgram, GroupIdsHaveAFixedWidthOnManyRanksAndAnyThreads) {
   many.threads = 4;
   ASSERT_EQ(emitProgram(program, one, summary, stats, diags), Outcome::Done);
   ASSERT_EQ(emitProgram(program, many, summary, stats, diags), Outcome::Done);
-  EXPECT_EQ(summary.ranks, 128u);
+  EXPECT_EQ(summary.ranks(), 128u);
   for (uint32_t rank : {0u, 1u, 63u, 64u, 127u}) {
     std::string name = "/toy." + std::to_string(rank) + ".et";
     auto left = llvm::MemoryBuffer::getFile(root + "/one" + name),
          right = llvm::MemoryBuffer::getFile(root + "/many" + name);
     ASSERT_TRUE(left && right);
     EXPECT_EQ((*left)->getBuffer(), (*right)->getBuffer());
-    EXPECT_EQ((*left)->getBufferSize(), summary.bytesPerRank);
+    EXPECT_EQ((*left)->getBufferSize(), summary.classes.front().bytesPerRank);
   }
   EXPECT_EQ(run(verifyTraces, {.inputs = {root + "/many"}}).substr(0, 3), "ok:");
 }

@@ -1,7 +1,7 @@
 //===- EmitProgram.h - a program as a directory of Chakra files -------------===//
-// Unrolls once, encodes once, and writes that image for every rank of the mesh
-// behind its own metadata, with the ids of its own process groups: all ranks run
-// the same program.
+// Unrolls and encodes once for each class of ranks, and writes that image for
+// every rank of the class behind its own metadata, with the ids of its own process
+// groups and peers.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -28,10 +28,16 @@ struct EmitOptions {
   unsigned threads = 0;
 };
 
-struct EmitSummary {
+/// Of a class of ranks: each has as many nodes, and bytes in its file.
+struct EmittedClass {
   uint64_t ranks = 0;
   uint64_t nodesPerRank = 0;
   uint64_t bytesPerRank = 0;
+};
+
+struct EmitSummary {
+  std::vector<EmittedClass> classes;
+  uint64_t ranks() const;
 };
 
 /// One of several programs of an output.

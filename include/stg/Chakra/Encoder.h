@@ -44,6 +44,14 @@ struct GroupPatch {
   uint32_t kind = 0;
 };
 
+/// A rank number inside an image: a varint of five bytes. Within a class peers keep their distance.
+struct PeerPatch {
+  uint64_t offset = 0;
+  uint32_t rank = 0; ///< what stands there
+};
+/// Writes a rank number over that of a patch.
+void putPeer(char *at, uint32_t rank);
+
 /// Collects the framed messages of a rank's nodes. append() copies all it needs from the node.
 class NodeEncoder {
 public:
@@ -55,10 +63,13 @@ public:
   uint64_t nodes() const { return nodes_; }
   /// Where ids of groups stand, which differ between ranks.
   llvm::ArrayRef<GroupPatch> patches() const { return patches_; }
+  /// Where sources and destinations stand, which differ likewise.
+  llvm::ArrayRef<PeerPatch> peers() const { return peers_; }
   /// Forgets the nodes and keeps the memory.
   void clear() {
     size_ = nodes_ = 0;
     patches_.clear();
+    peers_.clear();
   }
 
 private:
@@ -70,6 +81,7 @@ private:
   size_t capacity_ = 0;
   uint64_t nodes_ = 0;
   std::vector<GroupPatch> patches_;
+  std::vector<PeerPatch> peers_;
 };
 
 } // namespace stg

@@ -12,9 +12,12 @@
 namespace stg {
 
 struct GroupKind {
-  /// In mesh order.
+  /// In mesh order. Of sets: those of the pipeline.
   AtomList atoms;
-  /// `tp`, `dp*cp`; axes of folds and atoms where no axis is spanned whole.
+  /// Ranks of the pipeline that hold one gradient buffer, `{0, 3}` and `{1, 2}`: no two sets share one. A group joins
+  /// the ranks of a set that agree in all other coordinates. Empty: the whole product of the atoms.
+  std::vector<llvm::SmallVector<uint32_t, 2>> sets = {};
+  /// `tp`, `dp*cp`; axes of folds and atoms where no axis is spanned whole; of sets `pp[0+3|1+2]`.
   std::string axes;
   /// Ranks of a group, at least 2.
   uint32_t size = 0;
@@ -38,6 +41,10 @@ public:
   /// The kind with these atoms, which some collective of the program spans.
   uint32_t kindOf(llvm::ArrayRef<uint32_t> atoms) const;
 
+  /// The kind with this set of pipeline ranks, over which some gradient buffer is summed.
+  uint32_t kindOfSum(llvm::ArrayRef<uint32_t> ranks) const;
+
+  /// Of a rank that is in a group of the kind.
   uint32_t idOf(uint32_t kind, uint32_t rank) const { return 1 + kind + stride_ * place(kind, rank); }
   /// D above.
   uint32_t stride() const { return stride_; }
@@ -56,10 +63,16 @@ private:
     int64_t stride, size, weight;
   };
   void addKind(llvm::ArrayRef<uint32_t> atoms, const Mesh &mesh);
+  void addSum(const Pipeline &pipeline, llvm::ArrayRef<uint32_t> ranks);
+  void completeSets(const Program &program);
+  void addDigits(uint32_t kind);
+  /// Number of the group among those of its kind; nothing if the rank is in none.
+  std::optional<uint32_t> groupOf(uint32_t kind, uint32_t rank) const;
   uint32_t place(uint32_t kind, uint32_t rank) const;
   std::optional<GroupCollision> findCollision() const;
 
   std::vector<MeshAtom> atoms_;
+  AtomList pipelineAtoms_;
   uint32_t ranks_ = 1;
   std::vector<GroupKind> kinds_;
   std::vector<llvm::SmallVector<Digit, 4>> digits_; ///< per kind

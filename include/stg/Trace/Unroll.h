@@ -1,16 +1,21 @@
-//===- Unroll.h - a program to the nodes of one rank ------------------------===//
-// Needs    Typed (sizes are those of every rank), or Explicit or later (sizes are those of one rank).
-// Gives    nodes in issue order, ids from 1. Per micro-batch the forward of all units, then their backward in reverse;
-//          in the last micro-batch the sync of each unit right behind its backward. Then what computes on synchronised
-//          gradients, the sync of units that have only that, and the optimizer's step of all units.
-//          data_deps: the values read, in this unit, in others (saved values, cotangents) or behind the micro-batches
-//          (gradient buffers, scalars). ctrl_deps: one order of compute nodes, and one of collectives (ASTRA-sim) or
-//          one per process group (Chakra); nothing else, so that what may overlap does.
+//===- Unroll.h - a program to the nodes of a rank --------------------------===//
+// Needs    Typed (sizes are those of every rank), Explicit or Stored (sizes are those of one rank); with a pipeline,
+//          Scheduled.
+// Gives    nodes in issue order, ids from 1. A rank of a pipeline runs its list of actions: the forward of a stage's
+//          units, or their backward in reverse. Without a pipeline that is per micro-batch the forward of all units,
+//          then their backward. In the last backward of a stage the sync of each unit runs right behind it. Then the
+//          sums of what several ranks hold, what computes on synchronised gradients, the sync of units that have only
+//          that, and the optimizer's step of all units.
+//          data_deps: the values read, in this unit, in others (saved values, cotangents, messages) or behind the
+//          micro-batches (gradient buffers, scalars). ctrl_deps: one order of compute nodes, which is the schedule; one
+//          of sends and collectives (ASTRA-sim), or one per process group and per receiver (Chakra); one of the
+//          receives from each rank. Nothing else, so that what may overlap does.
+//          An overlapped pair of actions is one sequence: their nodes take turns in proportion to their numbers.
 // Keeps    names, operations and bytes of the kernels (Analysis/Kernels.h). A kernel without operations gets 1, because
 //          readers divide by them; a node without dependencies gets enough bytes to last 1 ns (docs/traces.md).
 // Refuses  E751 NothingToTrace, E752 CountTooLarge. Warns W753 GroupTagsCollide.
-// Cost     an op is visited once per body; a unit costs its nodes and slots.
-// Tests    unittests/Trace/UnrollTest
+// Cost     an op is visited once per body; a unit costs its nodes and slots, an action its nodes and messages.
+// Tests    unittests/Trace/UnrollTest, TrainStepTest, PipelineTraceTest
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -22,6 +27,7 @@
 #include "stg/Trace/Node.h"
 #include "stg/Trace/ProcessGroups.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include <memory>
 
 namespace stg {
 
@@ -33,9 +39,27 @@ struct UnrollOptions {
   TraceTarget target = TraceTarget::AstraSim;
 };
 
-/// Calls `consume` for each node of a step on rank 0; what the node refers to is gone when `consume` returns. Other
-/// ranks have the same nodes in other groups: `groups` are those of the program. Nothing is consumed on failure.
+/// The nodes of all classes of ranks. Ranks of a class have the same nodes, in groups and with peers of their own. A
+/// class is a place in the pipeline; without one there is one class.
+class Unroller {
+public:
+  /// `groups` are those of the program. Nothing on failure. All arguments outlive it.
+  static std::unique_ptr<Unroller> create(const Program &program, const ProcessGroups &groups,
+                                          const UnrollOptions &options, PassStats &stats, Diagnostics &diags);
+  virtual ~Unroller() = default;
+
+  virtual uint32_t classes() const = 0;
+  /// Calls `consume` for each node of a step on the first rank of the class; what the node refers to is gone when
+  /// `consume` returns. May be called for several classes at once, from several threads.
+  virtual void run(uint32_t rankClass, llvm::function_ref<void(const TraceNode &)> consume) const = 0;
+};
+
+/// The nodes of the first rank of one class. Nothing is consumed on failure.
 Outcome unroll(const Program &program, const ProcessGroups &groups, const UnrollOptions &options,
-               llvm::function_ref<void(const TraceNode &)> consume, PassStats &stats, Diagnostics &diags);
+               llvm::function_ref<void(const TraceNode &)> consume, PassStats &stats, Diagnostics &diags,
+               uint32_t rankClass = 0);
+
+/// Ranks of a class, ascending.
+std::vector<uint32_t> ranksOf(const Program &program, uint32_t rankClass);
 
 } // namespace stg

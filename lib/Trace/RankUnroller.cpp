@@ -1,0 +1,575 @@
+//===- RankUnroller.cpp - the nodes of one class of ranks -------------------===//
+// Ids of the nodes of one micro-batch stand in a record: the backward finds those of its own forward there, however many
+// micro-batches are under way. A record is given up with the micro-batch's last action, so there are as many as the
+// schedule keeps in flight. Who makes what a slot brings depends on neither rank nor micro-batch (SlotOrigins).
+//
+// What outlives micro-batches has no place: of a gradient buffer the last node that added to it is kept, of a scalar
+// all nodes that did.
+//===----------------------------------------------------------------------===//
+#include "RankUnroller.h"
+#include "fmt/format.h"
+#include "stg/Support/InternalError.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace stg {
+namespace {
+
+/// 1 ns of the fastest memory that is expected.
+constexpr uint64_t kRootBytes = static_cast<uint64_t>(kRootMachine.memoryGbps);
+
+/// A node of an action.
+struct Item {
+  UnitId unit;
+  NodePlace place;
+};
+
+class RankUnroller {
+public:
+  RankUnroller(const UnrollPlan &plan, uint32_t rankClass, llvm::function_ref<void(const TraceNode &)> consume)
+      : plan_(plan), program_(plan.program), list_(plan.lists[rankClass]), rankClass_(rankClass), consume_(consume),
+        names_(plan.program, plan.templates, *plan.origins) {
+    lastAdded_.assign(plan.origins->buffers(), 0);
+    tallied_.resize(program_.scalars.size());
+    placeUnits();
+    countActions();
+    if (plan.messages)
+      received_.resize(plan.messages->count());
+    firstRank_ = firstRankOf(rankClass);
+  }
+
+  void run() {
+    for (position_ = 0; position_ < list_.size(); ++position_)
+      runSlot(list_[position_]);
+    runStep();
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // What this rank has
+  //===--------------------------------------------------------------------===//
+
+  uint32_t firstRankOf(uint32_t rankClass) const {
+    if (!program_.pipeline)
+      return 0;
+    std::vector<MeshAtom> atoms = program_.mesh.atoms();
+    int64_t rank = 0;
+    for (uint32_t atom : llvm::reverse(program_.pipeline->atoms)) {
+      rank += rankClass % atoms[atom].size * atoms[atom].stride;
+      rankClass = static_cast<uint32_t>(rankClass / atoms[atom].size);
+    }
+    return static_cast<uint32_t>(rank);
+  }
+
+  void placeUnits() {
+    offsets_.resize(program_.units.size());
+    for (uint32_t u = 0; u < program_.units.size(); ++u) {
+      if (program_.pipeline && !program_.pipeline->runsOn(UnitId(u), rankClass_))
+        continue;
+      units_.push_back(UnitId(u));
+      for (size_t phase = 0; phase < kPhases; ++phase) {
+        size_t &end = phase < kBatchPhases ? batchNodes_ : stepNodes_;
+        offsets_[u][phase] = end;
+        end += plan_.templateOf(UnitId(u)).nodes[phase].size();
+      }
+    }
+    stepIds_.resize(stepNodes_);
+  }
+
+  void countActions() {
+    auto count = [&](size_t position, const Action &action) {
+      if (action.microBatch >= actionsLeft_.size())
+        actionsLeft_.resize(action.microBatch + 1);
+      ++actionsLeft_[action.microBatch];
+      if (!makesWeightGrad(action))
+        return;
+      if (action.stage >= lastWeightGrad_.size())
+        lastWeightGrad_.resize(action.stage + 1);
+      lastWeightGrad_[action.stage] = position;
+    };
+    for (size_t i = 0; i < list_.size(); ++i) {
+      count(i, list_[i].action);
+      if (list_[i].overlapped)
+        count(i, *list_[i].overlapped);
+    }
+    records_.resize(actionsLeft_.size());
+  }
+
+  /// With two copies of a stage, its gradients are complete when both are.
+  bool syncsEarly() const { return !program_.pipeline || program_.pipeline->placement.copies.size() == 1; }
+
+  //===--------------------------------------------------------------------===//
+  // Actions
+  //===--------------------------------------------------------------------===//
+
+  const std::vector<Item> &itemsOf(const Action &action) {
+    std::vector<Item> &items = items_[{action.stage, action.kind}];
+    if (!items.empty())
+      return items;
+    uint32_t first = plan_.firstUnits[action.stage], last = plan_.firstUnits[action.stage + 1];
+    auto addPhase = [&](UnitId unit, Phase phase) {
+      for (uint32_t i = 0; i < plan_.templateOf(unit).of(phase).size(); ++i)
+        items.push_back({unit, {phase, i}});
+    };
+    for (uint32_t i = 0; i < last - first; ++i) {
+      UnitId unit(action.kind == ActionKind::Forward ? first + i : last - 1 - i);
+      switch (action.kind) {
+      case ActionKind::Forward:
+        addPhase(unit, Phase::Forward);
+        break;
+      case ActionKind::Backward:
+        for (NodePlace place : plan_.templateOf(unit).backward)
+          items.push_back({unit, place});
+        break;
+      case ActionKind::InputGrad:
+        addPhase(unit, Phase::InputGrad);
+        break;
+      case ActionKind::WeightGrad:
+        addPhase(unit, Phase::WeightGrad);
+        break;
+      }
+    }
+    return items;
+  }
+
+  /// One action on its way: its nodes, and the messages that leave between them.
+  struct Course {
+    const Action &action;
+    const std::vector<Item> &items;
+    llvm::ArrayRef<Messages::Departure> departures;
+    size_t done = 0;
+    bool finished() const { return done == items.size(); }
+  };
+
+  Course begin(const Action &action) {
+    receive(action);
+    return {action, itemsOf(action), plan_.messages ? plan_.messages->departures(action)
+                                                    : llvm::ArrayRef<Messages::Departure>()};
+  }
+
+  void sendWhatIsMade(Course &course) {
+    while (!course.departures.empty() && course.departures.front().after == course.done) {
+      emitSend(course.departures.front().transfer, course.action.microBatch);
+      course.departures = course.departures.drop_front();
+    }
+  }
+
+  void advance(Course &course) {
+    const Item &item = course.items[course.done++];
+    emitNode(item.unit, item.place, course.action.microBatch);
+    sendWhatIsMade(course);
+  }
+
+  void runSlot(const Slot &slot) {
+    openRecord(slot.action.microBatch);
+    if (slot.overlapped)
+      openRecord(slot.overlapped->microBatch);
+    Course first = begin(slot.action);
+    if (slot.overlapped) {
+      Course second = begin(*slot.overlapped);
+      sendWhatIsMade(first);
+      sendWhatIsMade(second);
+      while (!first.finished() || !second.finished())
+        advance(second.finished() || (!first.finished() && forwardIsNext(first.done + 1, first.items.size(),
+                                                                         second.done + 1, second.items.size()))
+                    ? first
+                    : second);
+      syncBehind(*slot.overlapped, 0);
+    } else {
+      sendWhatIsMade(first);
+      runAlone(first);
+    }
+    closeRecord(slot.action.microBatch);
+    if (slot.overlapped)
+      closeRecord(slot.overlapped->microBatch);
+  }
+
+  /// In the last backward of a stage the sync of a unit follows its own nodes.
+  void runAlone(Course &course) {
+    if (!syncsBehind(course.action)) {
+      while (!course.finished())
+        advance(course);
+      return;
+    }
+    uint32_t last = plan_.firstUnits[course.action.stage + 1];
+    uint32_t synced = 0;
+    while (!course.finished()) {
+      for (; last - 1 - synced > course.items[course.done].unit.index; ++synced)
+        syncUnit(UnitId(last - 1 - synced));
+      advance(course);
+    }
+    syncBehind(course.action, synced);
+  }
+
+  bool syncsBehind(const Action &action) const {
+    return makesWeightGrad(action) && syncsEarly() && lastWeightGrad_[action.stage] == position_;
+  }
+
+  /// Of the stage's units, last ones first, all but those that are.
+  void syncBehind(const Action &action, uint32_t synced) {
+    if (!syncsBehind(action))
+      return;
+    uint32_t first = plan_.firstUnits[action.stage], last = plan_.firstUnits[action.stage + 1];
+    for (; synced < last - first; ++synced)
+      syncUnit(UnitId(last - 1 - synced));
+  }
+
+  void syncUnit(UnitId unit) {
+    if (plan_.templateOf(unit).runsInBatches())
+      emitPhase(unit, Phase::Sync);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // The step
+  //===--------------------------------------------------------------------===//
+
+  void runStep() {
+    sumCopies();
+    auto runsInBatches = [&](UnitId unit) { return plan_.templateOf(unit).runsInBatches(); };
+    for (UnitId unit : llvm::reverse(units_))
+      if (runsInBatches(unit) && !syncsEarly())
+        emitPhase(unit, Phase::Sync);
+    for (UnitId unit : llvm::reverse(units_))
+      if (runsInBatches(unit))
+        emitPhase(unit, Phase::AfterSync);
+    for (UnitId unit : units_)
+      if (!runsInBatches(unit)) {
+        emitPhase(unit, Phase::Sync);
+        emitPhase(unit, Phase::AfterSync);
+      }
+    for (UnitId unit : units_)
+      emitPhase(unit, Phase::Step);
+  }
+
+  /// What several ranks of the pipeline hold.
+  void sumCopies() {
+    if (!program_.pipeline)
+      return;
+    for (size_t i = 0; i < program_.pipeline->sums.size(); ++i) {
+      const BufferSum &sum = program_.pipeline->sums[i];
+      if (!llvm::is_contained(sum.ranks, rankClass_))
+        continue;
+      llvm::SmallVector<uint32_t, 8> buffers;
+      if (const auto *unit = std::get_if<UnitId>(&sum.of)) {
+        const Body &body = program_.body(program_.units[unit->index]);
+        for (uint32_t slot = 0; slot < body.weights.size(); ++slot)
+          if (body.weights[slot].owned && body.weights[slot].buffer)
+            buffers.push_back(plan_.origins->buffer(*unit, slot));
+      } else {
+        buffers.push_back(SlotOrigins::buffer(std::get<WeightId>(sum.of)));
+      }
+      for (uint64_t bytes : plan_.sumBytes[i])
+        emitSum(sum, buffers, bytes);
+    }
+  }
+
+  void emitSum(const BufferSum &sum, llvm::ArrayRef<uint32_t> buffers, uint64_t bytes) {
+    const auto *unit = std::get_if<UnitId>(&sum.of);
+    TraceNode node;
+    node.kind = TraceNodeKind::Collective;
+    node.collective = TraceCollective::AllReduce;
+    node.groupKind = plan_.groups.kindOfSum(sum.ranks);
+    node.group = plan_.groups.idOf(node.groupKind, firstRank_);
+    node.bytes = bytes;
+    std::string name = unit ? program_.unitPath(program_.units[unit->index])
+                            : program_.text(program_.weights[std::get<WeightId>(sum.of).index].name).str();
+    setName(fmt::format("S:{}/all_reduce({})", name, plan_.groups.kinds()[node.groupKind].axes));
+    dataDeps_.clear();
+    for (uint32_t buffer : buffers)
+      if (lastAdded_[buffer] != 0)
+        dataDeps_.push_back(lastAdded_[buffer]);
+    sortDependencies();
+    TraceAnnotations annotations;
+    annotations.part = spelling(Part::Sync);
+    chain(node, lastCommunication_[orderOfGroup(node.groupKind)]);
+    emit(node, annotations);
+    for (uint32_t buffer : buffers)
+      lastAdded_[buffer] = node.id;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Messages
+  //===--------------------------------------------------------------------===//
+
+  void receive(const Action &action) {
+    if (!plan_.messages)
+      return;
+    for (uint32_t transfer : plan_.messages->arrivals(action)) {
+      // Earlier messages of the sender are posted first.
+      uint32_t sender = plan_.messages->sender(transfer, action.microBatch);
+      auto order = plan_.messages->between(sender, rankClass_);
+      for (size_t &next = posted_[sender]; next <= plan_.messages->tag(transfer, action.microBatch); ++next)
+        emitReceive(sender, order[next]);
+    }
+  }
+
+  const TensorTemplate &tensorOf(const Transfer &transfer) const {
+    return plan_.templateOf(transfer.value.unit).outputs[transfer.value.output];
+  }
+
+  TraceNode message(uint32_t transferNumber, uint32_t microBatch) const {
+    TraceNode node;
+    node.bytes = std::max<uint64_t>(tensorOf(program_.pipeline->transfers[transferNumber]).bytes, 1);
+    node.sourceRank = firstRankOf(plan_.messages->sender(transferNumber, microBatch));
+    node.destinationRank = firstRankOf(plan_.messages->receiver(transferNumber, microBatch));
+    node.tag = plan_.messages->tag(transferNumber, microBatch);
+    return node;
+  }
+
+  /// `F3:blocks[7].x/send(pp+1)`.
+  void nameMessage(const Transfer &transfer, uint32_t microBatch, llvm::StringRef what, uint32_t peer) {
+    const Unit &unit = program_.units[transfer.value.unit.index];
+    const Body &body = program_.body(unit);
+    setName(fmt::format("{}{}:{}/{}({}{:+d})", transfer.isForward() ? 'F' : 'B', microBatch,
+                        TensorNames::join(program_.unitPath(unit),
+                                          program_.text(body.outputs[transfer.value.output].name)),
+                        std::string_view(what), program_.plan.pipeline ? program_.plan.pipeline->axis : "",
+                        int64_t{peer} - int64_t{rankClass_}));
+  }
+
+  void emitMessage(TraceNode &node, const Transfer &transfer, uint32_t microBatch) {
+    TraceAnnotations annotations;
+    std::string name;
+    TraceTensor tensor;
+    if (annotates()) {
+      name = names_.nameOf(transfer.value.unit, tensorOf(transfer), microBatch);
+      tensor = {name, tensorOf(transfer).bytes};
+      (node.kind == TraceNodeKind::Send ? annotations.inputs : annotations.outputs) = tensor;
+      annotations.part = spelling(transfer.isForward() ? Part::Forward : Part::InputGrad);
+      annotations.microBatch = microBatch;
+    }
+    emit(node, annotations);
+  }
+
+  void emitSend(uint32_t transferNumber, uint32_t microBatch) {
+    const Transfer &transfer = program_.pipeline->transfers[transferNumber];
+    TraceNode node = message(transferNumber, microBatch);
+    node.kind = TraceNodeKind::Send;
+    uint32_t receiver = plan_.messages->receiver(transferNumber, microBatch);
+    nameMessage(transfer, microBatch, "send", receiver);
+    dataDeps_.clear();
+    dependOn(plan_.origins->output(transfer.value), microBatch);
+    // One order of sends and collectives, or one for each receiver.
+    chain(node, isAstraSim() ? lastCommunication_[0] : lastSent_[receiver]);
+    emitMessage(node, transfer, microBatch);
+  }
+
+  void emitReceive(uint32_t sender, const Messages::Message &what) {
+    const Transfer &transfer = program_.pipeline->transfers[what.transfer];
+    TraceNode node = message(what.transfer, what.microBatch);
+    node.kind = TraceNodeKind::Recv;
+    nameMessage(transfer, what.microBatch, "recv", sender);
+    dataDeps_.clear();
+    chain(node, lastReceived_[sender]);
+    emitMessage(node, transfer, what.microBatch);
+    received_[plan_.messages->number(what.transfer, what.microBatch)] = node.id;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Nodes
+  //===--------------------------------------------------------------------===//
+
+  bool annotates() const { return plan_.options.detail == UnrollDetail::Annotations; }
+  bool isAstraSim() const { return plan_.options.target == TraceTarget::AstraSim; }
+  uint32_t orderOfGroup(uint32_t kind) const { return isAstraSim() ? 0 : kind; }
+
+  void openRecord(uint32_t microBatch) {
+    std::vector<uint64_t> &record = records_[microBatch];
+    if (!record.empty() || batchNodes_ == 0)
+      return;
+    if (!spareRecords_.empty()) {
+      record = std::move(spareRecords_.back());
+      spareRecords_.pop_back();
+    }
+    record.resize(batchNodes_);
+  }
+
+  void closeRecord(uint32_t microBatch) {
+    if (--actionsLeft_[microBatch] == 0)
+      spareRecords_.push_back(std::move(records_[microBatch]));
+  }
+
+  uint64_t &idOf(UnitId unit, NodePlace place, uint32_t microBatch) {
+    size_t offset = offsets_[unit.index][static_cast<size_t>(place.phase)] + place.index;
+    return runsPerBatch(place.phase) ? records_[microBatch][offset] : stepIds_[offset];
+  }
+
+  void emitPhase(UnitId unit, Phase phase) {
+    for (uint32_t i = 0; i < plan_.templateOf(unit).of(phase).size(); ++i)
+      emitNode(unit, {phase, i}, 0);
+  }
+
+  void setName(std::string name) {
+    name_ = std::move(name);
+    namedUnit_ = UnitId();
+  }
+
+  /// `F3:blocks[7].attn.q`; nodes of one unit and micro-batch share the beginning.
+  void setName(UnitId unit, const NodeTemplate &from, bool isPerBatch, uint32_t microBatch) {
+    uint64_t batch = isPerBatch ? microBatch : ~uint64_t{0};
+    if (namedUnit_ != unit || namedBatch_ != batch) {
+      namedUnit_ = unit;
+      namedBatch_ = batch;
+      name_ = isPerBatch ? "F" + std::to_string(microBatch) + ":" : "S:";
+      std::string path = program_.unitPath(program_.units[unit.index]);
+      hasPath_ = !path.empty();
+      name_ += path;
+      prefix_ = name_.size();
+    }
+    name_.resize(prefix_);
+    name_[0] = from.action;
+    if (from.name.empty())
+      return;
+    if (hasPath_ && from.name[0] != '/')
+      name_ += '.';
+    name_ += from.name;
+  }
+
+  void emitNode(UnitId unit, NodePlace place, uint32_t microBatch) {
+    const NodeTemplate &from = plan_.templateOf(unit).at(place);
+    bool isPerBatch = runsPerBatch(place.phase);
+    setName(unit, from, isPerBatch, microBatch);
+    TraceNode node;
+    node.kind = from.kind;
+    node.bytes = std::max<uint64_t>(from.bytes, 1);
+    collectDependencies(unit, from, microBatch);
+    if (from.kind == TraceNodeKind::Collective) {
+      node.collective = from.collective;
+      node.groupKind = from.groupKind;
+      node.group = plan_.groups.idOf(from.groupKind, firstRank_);
+      chain(node, lastCommunication_[orderOfGroup(from.groupKind)]);
+    } else {
+      node.opType = from.opType;
+      node.flops = std::max<uint64_t>(from.flops, 1);
+      chain(node, lastCompute_);
+      if (previous_ == 0 && dataDeps_.empty() && isAstraSim())
+        node.bytes = std::max(node.bytes, kRootBytes);
+    }
+    idOf(unit, place, microBatch) = node.id;
+    for (uint32_t slot : from.buffersWritten)
+      lastAdded_[plan_.origins->buffer(unit, slot)] = node.id;
+    for (uint32_t scalar : from.scalarsWritten)
+      tallied_[scalar].push_back(node.id);
+    if (annotates())
+      emitAnnotated(unit, from, node, isPerBatch, microBatch);
+    else
+      finish(node);
+  }
+
+  /// Gives the node its id and its place in an order.
+  void chain(TraceNode &node, uint64_t &last) {
+    node.id = nextId_++;
+    previous_ = std::exchange(last, node.id);
+  }
+
+  void finish(TraceNode &node) {
+    node.name = name_;
+    node.dataDeps = dataDeps_;
+    if (previous_ != 0)
+      node.ctrlDeps = previous_;
+    consume_(node);
+  }
+
+  void emit(TraceNode &node, const TraceAnnotations &annotations) {
+    if (annotates())
+      node.annotations = &annotations;
+    finish(node);
+    node.annotations = nullptr;
+  }
+
+  void dependOn(const SlotOrigin &origin, uint32_t microBatch) {
+    if (origin.kind == SlotOrigin::Kind::Node)
+      dataDeps_.push_back(idOf(origin.unit, origin.place, microBatch));
+    else if (origin.kind == SlotOrigin::Kind::Message)
+      dataDeps_.push_back(received_[plan_.messages->number(origin.transfer, microBatch)]);
+  }
+
+  void collectDependencies(UnitId unit, const NodeTemplate &from, uint32_t microBatch) {
+    dataDeps_.clear();
+    for (NodePlace place : from.nodes)
+      dataDeps_.push_back(idOf(unit, place, microBatch));
+    for (uint32_t slot : from.inputSlots)
+      dependOn(plan_.origins->input(unit, slot), microBatch);
+    for (uint32_t slot : from.buffersRead)
+      if (uint64_t writer = lastAdded_[plan_.origins->buffer(unit, slot)])
+        dataDeps_.push_back(writer);
+    for (uint32_t scalar : from.scalarsRead)
+      dataDeps_.append(tallied_[scalar].begin(), tallied_[scalar].end());
+    sortDependencies();
+  }
+
+  /// Two slots may hold one value.
+  void sortDependencies() {
+    if (dataDeps_.size() < 2)
+      return;
+    llvm::sort(dataDeps_);
+    dataDeps_.erase(std::unique(dataDeps_.begin(), dataDeps_.end()), dataDeps_.end());
+  }
+
+  void emitAnnotated(UnitId unit, const NodeTemplate &from, TraceNode &node, bool isPerBatch, uint32_t microBatch) {
+    std::vector<std::string> names;
+    names.reserve(from.reads.size() + from.writes.size());
+    auto named = [&](const std::vector<TensorTemplate> &tensors) {
+      std::vector<TraceTensor> list;
+      for (const TensorTemplate &tensor : tensors)
+        list.push_back({names.emplace_back(names_.nameOf(unit, tensor, microBatch)), tensor.bytes});
+      return list;
+    };
+    std::vector<TraceTensor> inputs = named(from.reads), outputs = named(from.writes);
+    TraceAnnotations annotations{.extents = from.extents,
+                                 .dtype = from.dtype,
+                                 .part = from.part,
+                                 .microBatch = std::nullopt,
+                                 .source = from.source,
+                                 .inputs = inputs,
+                                 .outputs = outputs};
+    if (isPerBatch)
+      annotations.microBatch = microBatch;
+    emit(node, annotations);
+  }
+
+  const UnrollPlan &plan_;
+  const Program &program_;
+  const ActionList &list_;
+  uint32_t rankClass_, firstRank_ = 0;
+  llvm::function_ref<void(const TraceNode &)> consume_;
+  TensorNames names_;
+
+  std::vector<UnitId> units_; ///< of this rank, ascending
+  /// Per unit and phase: its first node in a record of a micro-batch, or in stepIds_.
+  std::vector<std::array<size_t, kPhases>> offsets_;
+  size_t batchNodes_ = 0, stepNodes_ = 0;
+  std::map<std::pair<uint32_t, ActionKind>, std::vector<Item>> items_;
+  std::vector<uint32_t> actionsLeft_;  ///< by micro-batch
+  std::vector<size_t> lastWeightGrad_; ///< by stage: place in the list
+
+  size_t position_ = 0;
+  std::vector<std::vector<uint64_t>> records_, spareRecords_; ///< by micro-batch
+  std::vector<uint64_t> stepIds_;
+  std::vector<uint64_t> received_; ///< by number of the message
+  /// Per gradient buffer: the last node that added to it, or 0.
+  std::vector<uint64_t> lastAdded_;
+  /// Per scalar of the step.
+  std::vector<std::vector<uint64_t>> tallied_;
+
+  uint64_t nextId_ = 1;
+  /// Last nodes of the orders; 0: none yet. By group kind, and by rank of the pipeline.
+  uint64_t lastCompute_ = 0;
+  std::map<uint32_t, uint64_t> lastCommunication_, lastSent_, lastReceived_;
+  std::map<uint32_t, size_t> posted_; ///< receives by sender
+  uint64_t previous_ = 0;             ///< before the node at hand
+
+  std::string name_;
+  UnitId namedUnit_;
+  uint64_t namedBatch_ = 0;
+  size_t prefix_ = 0;
+  bool hasPath_ = false;
+  llvm::SmallVector<uint64_t, 8> dataDeps_;
+};
+
+} // namespace
+
+void unrollRank(const UnrollPlan &plan, uint32_t rankClass, llvm::function_ref<void(const TraceNode &)> consume) {
+  RankUnroller(plan, rankClass, consume).run();
+}
+
+} // namespace stg
