@@ -136,9 +136,10 @@ layout    : '[' nl? (layoutDim (',' nl? layoutDim)*)? ('@' id+)? nl? ']' ;
 layoutDim : id ('/' id)* ;
 opts      : '{' nl? (kv (',' nl? kv)*)? nl? '}' ;
 kv        : id '=' expr ;
-config    : id ('(' nl? (arg (',' nl? arg)*)? nl? ')')? ;
+config    : id configArgs? ;
+configArgs : '(' nl? (arg (',' nl? arg)*)? nl? ')' ;
 pipeBlock : '{' (pipeItem | NL | ';')* '}' ;
-pipeItem  : 'schedule' config                                              # pipeSchedule
+pipeItem  : 'schedule' (id | BAD_NUMBER) configArgs?                       # pipeSchedule    // a name such as 1f1b
           | 'cut' ('even' | 'balanced' | stageGroup (',' nl? stageGroup)*) # pipeCut
           ;
 stageGroup : '[' nl? stageUnit (',' nl? stageUnit)* nl? ']' ('*' expr)? ;

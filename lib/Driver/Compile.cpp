@@ -138,13 +138,17 @@ std::vector<CompiledWorkload> Compilation::compile(const Module &module) {
 }
 
 void Compilation::check(const Module &module) {
+  bool isFaulty = diags_.hasErrors();
   // Workloads, and every model whose sizes all have defaults.
   for (const ast::Item *item : module.ast->items) {
     auto *model = llvm::dyn_cast<ast::LayerItem>(item);
     bool complete =
         item->kind == ast::ItemKind::Model &&
         llvm::all_of(model->signature.statics, [](const ast::StaticParam &param) { return param.value != nullptr; });
-    if (complete || item->kind == ast::ItemKind::Workload)
-      resolveWorkload({{&module, item}}, {}, sources_, diags_);
+    if (!complete && item->kind != ast::ItemKind::Workload)
+      continue;
+    ResolvedWorkload resolved = resolveWorkload({{&module, item}}, {}, sources_, diags_);
+    if (resolved.program && !isFaulty)
+      (void)runPasses(*resolved.program, llvm::ArrayRef(kDefaultPipeline).drop_front(), diags_);
   }
 }

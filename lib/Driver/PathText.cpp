@@ -67,12 +67,13 @@ std::vector<BodyPath> stg::bodyPaths(const Program &program) {
 }
 
 std::string stg::meshText(const Mesh &mesh) {
-  if (mesh.axes.empty())
+  if (mesh.ranks() == 1)
     return "1 rank";
   std::string text;
   for (const MeshAxis &axis : mesh.axes)
-    text += (text.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
-  return std::to_string(mesh.ranks()) + (mesh.ranks() == 1 ? " rank: " : " ranks: ") + text;
+    if (axis.size > 1)
+      text += (text.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
+  return std::to_string(mesh.ranks()) + " ranks: " + text;
 }
 
 std::string stg::placeText(SourceRange where, const SourceManager &sources) {

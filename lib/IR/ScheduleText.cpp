@@ -159,9 +159,12 @@ std::optional<std::pair<TextPiece, TextPiece>> splitPair(TextPiece piece, char s
   return std::pair{piece.part(0, at).trimmed(), piece.part(at + 1).trimmed()};
 }
 
+std::string faultOf(const ScheduleTextError &error) {
+  return fmt::format("{} {}", error.seen, explanationOf(error.fault).str());
+}
+
 std::string textOf(const ScheduleTextError &error) {
-  return fmt::format("line {}, column {}: {} {}", error.line, error.column, error.seen,
-                     explanationOf(error.fault).str());
+  return fmt::format("line {}, column {}: {}", error.line, error.column, faultOf(error));
 }
 
 std::string textOf(const Action &action, const Placement &placement) {

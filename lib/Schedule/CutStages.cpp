@@ -1,6 +1,7 @@
 //===- CutStages.cpp - units to stages, stages to ranks --------------------===//
 #include "stg/Schedule/CutStages.h"
 #include "stg/Analysis/Cost.h"
+#include "stg/IR/BatchRanks.h"
 #include "stg/Schedule/MakeSchedule.h"
 #include "stg/Schedule/Partition.h"
 #include "stg/Support/InternalError.h"
@@ -96,7 +97,6 @@ private:
           text += (text.empty() ? "" : ", ") + show(*each);
       return text;
     };
-    std::optional<Int128> batch = sizeOfBatch();
     std::string near;
     switch (refusal.size) {
     case ScheduleSize::Ranks:
@@ -109,17 +109,29 @@ private:
       near = nearest([&](uint32_t size) { return fmt::format("group = {}", size); });
       break;
     case ScheduleSize::MicroBatches:
-      if (batch) {
-        builder.detail(fmt::format("B = {} / {} in a micro-batch = {}", toString(*batch * refusal.have),
-                                   toString(*batch), refusal.have));
+      explainMicroBatches(builder, refusal.have);
+      if (std::optional<Int128> batch = sizeOfBatch())
         near = nearest([&](uint32_t size) { return fmt::format("B = {} gives {}", toString(*batch * size), size); });
-      } else {
-        near = nearest([&](uint32_t size) { return fmt::format("{} work", size); });
-      }
       break;
     }
     if (!near.empty())
-      builder.help(near);
+      builder.note(near);
+  }
+
+  /// `B = 960 / (microbatch 1 x dp = 32) = 30`
+  void explainMicroBatches(DiagnosticBuilder &builder, uint32_t count) const {
+    std::optional<Int128> batch = sizeOfBatch();
+    if (!batch)
+      return;
+    if (count == 1) {
+      builder.help("`microbatch` in the plan cuts a step of B = " + toString(*batch) + " into micro-batches");
+      return;
+    }
+    BatchRanks ranks = batchRanks(program_.mesh, program_.plan.splits, program_.context->name("B"));
+    std::string each = fmt::format("microbatch {}", toString(*batch / ranks.count));
+    if (ranks.count > 1)
+      each = fmt::format("({} x {})", each, ranks.axes);
+    builder.detail(fmt::format("B = {} / {} = {}", toString(*batch * count), each, count));
   }
 
   /// B of one micro-batch, of all ranks.
@@ -218,7 +230,7 @@ private:
     std::vector<UnitRun> model = runs();
     auto divided = partitionAsListed(model, rule_.stages);
     if (auto *refusal = std::get_if<CutRefusal>(&divided)) {
-      report(*refusal);
+      report(*refusal, stages);
       return std::nullopt;
     }
     Partition &partition = std::get<Partition>(divided);
@@ -231,6 +243,28 @@ private:
     return std::nullopt;
   }
 
+  /// How many units of a name the cut has: `3 + 14 * 4 = 59`.
+  std::string sumOf(llvm::StringRef name) const {
+    std::string terms;
+    uint64_t sum = 0;
+    for (size_t first = 0, next; first < rule_.stages.size(); first = next) {
+      next = first + 1;
+      while (next < rule_.stages.size() && rule_.stages[next] == rule_.stages[first])
+        ++next;
+      uint64_t count = 0;
+      for (const UnitRun &run : rule_.stages[first])
+        count += run.name == name ? run.count : 0;
+      if (count == 0)
+        continue;
+      sum += count * (next - first);
+      terms += terms.empty() ? "" : " + ";
+      terms += next - first == 1 ? std::to_string(count) : fmt::format("{} * {}", next - first, count);
+    }
+    if (terms.empty() || terms == std::to_string(sum))
+      return fmt::format("{} of them {} one", sum, sum == 1 ? "has" : "have");
+    return fmt::format("{} = {}", terms, sum);
+  }
+
   SourceRange placeOf(const CutRefusal &refusal) const {
     if (refusal.stage < rule_.stages.size())
       for (const UnitRun &run : rule_.stages[refusal.stage])
@@ -239,21 +273,32 @@ private:
     return rule_.cutWhere;
   }
 
-  void report(const CutRefusal &refusal) {
+  /// The stage that could take the units without one: `[sparse*2, mtp, last]`.
+  std::string withLeft(const CutRefusal &refusal, uint32_t stages) const {
+    UnitRun left{refusal.name, refusal.count};
+    bool isBehind = refusal.stage >= rule_.stages.size();
+    if (isBehind && rule_.stages.size() < stages)
+      return "a stage more: [" + textOf(left) + "]";
+    std::vector<UnitRun> stage = isBehind ? rule_.stages.back() : rule_.stages[refusal.stage];
+    size_t at = isBehind ? stage.size() : refusal.item;
+    if (at > 0 && stage[at - 1].name == left.name)
+      stage[at - 1].count += left.count;
+    else
+      stage.insert(stage.begin() + static_cast<ptrdiff_t>(at), left);
+    std::string text;
+    for (const UnitRun &run : stage)
+      text += (text.empty() ? "" : ", ") + textOf(run);
+    return "[" + text + "]";
+  }
+
+  void report(const CutRefusal &refusal, uint32_t stages) {
     int64_t count = refusal.count, total = refusal.total;
     switch (refusal.fault) {
     case CutFault::Left: {
       auto builder = diags_.report(
           rule_.cutWhere, diag::CutLeavesUnits{.left = count, .total = total, .unit = refusal.name});
-      builder.note(fmt::format("{} of {} have one", refusal.total - refusal.count, refusal.total));
-      if (refusal.stage >= rule_.stages.size()) {
-        builder.help("a stage more: [" + textOf(UnitRun{refusal.name, refusal.count}) + "]");
-        return;
-      }
-      std::string stage = textOf(UnitRun{refusal.name, refusal.count});
-      for (const UnitRun &run : rule_.stages[refusal.stage])
-        stage += ", " + textOf(run);
-      builder.help("[" + stage + "]");
+      builder.note(sumOf(refusal.name));
+      builder.help(withLeft(refusal, stages));
       return;
     }
     case CutFault::UnknownUnit:

@@ -164,7 +164,7 @@ private:
 
   CutRefusal left() const {
     const UnitRun &run = model_[run_];
-    return {CutFault::Left, stage_, run.name, run.count - taken_, total(run.name)};
+    return {CutFault::Left, stage_, run.name, run.count - taken_, total(run.name), item_};
   }
 
   uint32_t total(const std::string &name) const {
@@ -178,7 +178,7 @@ private:
   llvm::ArrayRef<UnitRun> model_;
   llvm::ArrayRef<std::vector<UnitRun>> stages_;
   uint32_t stage_ = 0;
-  size_t item_ = 0;    // of the stage's list
+  uint32_t item_ = 0;  // of the stage's list
   size_t run_ = 0;     // the run of the next unit
   uint32_t taken_ = 0; // how many of its units have a stage
 };

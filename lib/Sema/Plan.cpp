@@ -91,13 +91,16 @@ void PlanEvaluator::block(const ast::PlanBlock &block, Scope &scope, EvaluatedPl
 
 std::optional<int64_t> PlanEvaluator::number(const ast::Expr *expr, Scope &scope, StringRef what) {
   EvalResult result = elaborator_.evalStatic(expr, scope);
-  if (!result.isStatic() || result.value.isUnknown())
+  return result.isStatic() ? number(result.value, expr->range, what) : std::nullopt;
+}
+
+std::optional<int64_t> PlanEvaluator::number(const StaticValue &given, SourceRange where, StringRef what) {
+  if (given.isUnknown())
     return std::nullopt;
-  DimExpr size = result.value.asSize(context_.dims);
+  DimExpr size = given.asSize(context_.dims);
   auto value = size ? size.integer() : std::nullopt;
   if (!value || *value < 1 || !size.size()) {
-    diags_.report(expr->range,
-                  diag::SizeOutOfRange{.what = what, .value = value ? toString(*value) : result.value.kindName()});
+    diags_.report(where, diag::SizeOutOfRange{.what = what, .value = value ? toString(*value) : given.kindName()});
     return std::nullopt;
   }
   return *size.size();
@@ -250,8 +253,8 @@ void PlanEvaluator::branch(const ast::PlanIf *branch, Scope &scope, EvaluatedPla
 
 void PlanEvaluator::item(const ast::PlanItem *item, Scope &scope, EvaluatedPlan &result) {
   SourceRange range = item->range;
-  auto refuse = [&](auto row, std::vector<std::string> axes = {}) {
-    result.refusals.push_back({[range, row](Diagnostics &diags) { diags.report(range, row); }, std::move(axes)});
+  auto refuse = [&](auto row) {
+    result.refusals.push_back({[range, row](Diagnostics &diags) { diags.report(range, row); }, {}});
   };
   switch (item->kind) {
   case ast::PlanItemKind::Let:
@@ -302,15 +305,8 @@ void PlanEvaluator::item(const ast::PlanItem *item, Scope &scope, EvaluatedPlan 
   }
   case ast::PlanItemKind::Microbatch:
     return microbatch(cast<ast::PlanMicrobatch>(item), scope, result);
-  case ast::PlanItemKind::Pipeline: {
-    auto *pipeline = cast<ast::PlanPipeline>(item);
-    std::vector<std::string> axes = useAxes({pipeline->axis});
-    for (const ast::StageGroup &group : pipeline->stages)
-      for (const ast::StageUnit &unit : group.units)
-        if (unit.count)
-          elaborator_.evalStatic(unit.count, scope);
-    return refuse(diag::PipelineNotYet{}, std::move(axes));
-  }
+  case ast::PlanItemKind::Pipeline:
+    return pipeline(cast<ast::PlanPipeline>(item), scope, result);
   case ast::PlanItemKind::Precision:
     return precision(cast<ast::PlanPrecision>(item), scope, result);
   }

@@ -46,6 +46,7 @@ private:
   void checkSelector(const PlanMention &mention);
   bool namesIteration(const PathPattern &pattern) const;
   void complete(const Plan &plan);
+  void completePipeline(const PipelineRule &rule);
   void completePin(const PinRule &pin);
   void checkPinApplies(const PinRule &pin, llvm::ArrayRef<PinRule> earlier);
   std::optional<PinRule> pinFor(const PinRule &pin, const TensorType &type) const;
@@ -61,14 +62,14 @@ private:
   std::vector<std::string> paths_; ///< of instances, values and calls, without iteration numbers
 };
 
-/// The ranks that split B by unscoped rules, and their axes as `dp = 32`. An axis goes to the first rule that names it.
+/// What `microbatch` says, and the ranks that share B.
 MicroBatching microBatching(const EvaluatedPlan &plan, IRContext &context);
 
 /// Evaluates `plan` with `arguments`. `ranks`: of the workload, to fill `*`; 0 if it does not say. `scope` gives
 /// statics to a plan that is checked by itself: then `unknown` is set and sizes stay open.
 class PlanEvaluator {
 public:
-  PlanEvaluator(Elaborator &elaborator, const SourceManager &sources, Diagnostics &diags, IRContext &context)
+  PlanEvaluator(Elaborator &elaborator, SourceManager &sources, Diagnostics &diags, IRContext &context)
       : elaborator_(elaborator), sources_(sources), diags_(diags), context_(context) {}
 
   enum class Check : uint8_t { WithSizes, NamesOnly };
@@ -96,7 +97,9 @@ private:
   void mesh(const ast::PlanMesh *mesh, Scope &scope);
   void fillMesh(int64_t ranks, SourceRange ranksAt, EvaluatedPlan &result);
   void reportRanks(int64_t ranks, SourceRange ranksAt, int64_t product, const Axis *fill);
+  /// A positive number; nothing, reported, if it is none, and nothing where it is unknown.
   std::optional<int64_t> number(const ast::Expr *expr, Scope &scope, llvm::StringRef what);
+  std::optional<int64_t> number(const StaticValue &given, SourceRange where, llvm::StringRef what);
   void options(const ast::Options &options, llvm::StringRef where, llvm::ArrayRef<llvm::StringRef> keys, Scope &scope);
 
   // --- Rules (PlanRules.cpp)
@@ -109,6 +112,13 @@ private:
   void store(const ast::PlanStore *store, Scope &scope, EvaluatedPlan &result);
   void zero(const ast::PlanZero *zero, Scope &scope, EvaluatedPlan &result);
   void microbatch(const ast::PlanMicrobatch *item, Scope &scope, EvaluatedPlan &result);
+
+  // --- Pipelines (PipelineRules.cpp)
+  void pipeline(const ast::PlanPipeline *pipeline, Scope &scope, EvaluatedPlan &result);
+  void schedule(const ast::Config &config, Scope &scope, PipelineRule &rule);
+  void scheduleArguments(const ast::Config &config, Scope &scope, PipelineRule &rule);
+  void scheduleFile(const ast::Config &config, PipelineRule &rule);
+  void cut(const ast::PlanPipeline *pipeline, Scope &scope, PipelineRule &rule);
   void precision(const ast::PlanPrecision *precision, Scope &scope, EvaluatedPlan &result);
   void fold(const ast::PlanFold *fold, Scope &scope);
   void addFold(const PendingFold &fold, EvaluatedPlan &result);
@@ -116,7 +126,7 @@ private:
                   const std::string &product);
 
   Elaborator &elaborator_;
-  const SourceManager &sources_;
+  SourceManager &sources_;
   Diagnostics &diags_;
   IRContext &context_;
   Check check_ = Check::WithSizes;

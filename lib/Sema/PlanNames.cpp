@@ -187,6 +187,8 @@ void PlanCompleter::complete(const Plan &plan) {
     checkPinApplies(plan.pins[i], llvm::ArrayRef(plan.pins).take_front(i));
   }
   result.keepGathered = plan.keepGathered;
+  if (plan.pipeline)
+    completePipeline(*plan.pipeline);
 }
 
 /// The layout in the dims of a tensor: a composite dim is what the tensor has of it, and its axes go to the factors in

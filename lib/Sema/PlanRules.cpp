@@ -3,6 +3,7 @@
 // the model is known (PlanNames.cpp).
 //===----------------------------------------------------------------------===//
 #include "Plan.h"
+#include "stg/IR/BatchRanks.h"
 #include "stg/Support/ClosestName.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -276,26 +277,6 @@ void PlanEvaluator::precision(const ast::PlanPrecision *precision, Scope &scope,
 }
 
 MicroBatching stg::microBatching(const EvaluatedPlan &plan, IRContext &context) {
-  MicroBatching result;
-  result.perRank = *plan.microbatch;
-  result.where = plan.microbatchAt;
-  NameId batch = context.name("B");
-  std::vector<MeshAtom> atoms = plan.mesh.atoms();
-  std::vector<bool> taken(atoms.size(), false);
-  for (const SplitRule &rule : plan.plan.splits) {
-    if (!rule.scopes.empty() || rule.dims.empty())
-      continue;
-    for (const std::string &axis : rule.axes) {
-      int64_t size = 1;
-      for (uint32_t atom : plan.mesh.atomsOf(axis)) {
-        size *= taken[atom] ? 1 : atoms[atom].size;
-        taken[atom] = true;
-      }
-      if (rule.dims.front().dim != batch || size == 1)
-        continue;
-      result.ranks *= size;
-      result.axes += (result.axes.empty() ? "" : " x ") + axis + " = " + std::to_string(size);
-    }
-  }
-  return result;
+  BatchRanks ranks = batchRanks(plan.mesh, plan.plan.splits, context.name("B"));
+  return {*plan.microbatch, ranks.count, std::move(ranks.axes), plan.microbatchAt};
 }

@@ -45,7 +45,7 @@ struct Request {
 
 class WorkloadResolver {
 public:
-  WorkloadResolver(const SourceManager &sources, Diagnostics &diags, IRContext &context, Elaborator &elaborator)
+  WorkloadResolver(SourceManager &sources, Diagnostics &diags, IRContext &context, Elaborator &elaborator)
       : sources_(sources), diags_(diags), context_(context), elaborator_(elaborator),
         plans_(elaborator, sources, diags, context) {}
 
@@ -67,7 +67,7 @@ private:
   NamedItem find(const ast::Expr *value, ast::ItemKind kind, StringRef kindName, const Module &module,
                  llvm::ArrayRef<ast::Arg> &args);
 
-  const SourceManager &sources_;
+  SourceManager &sources_;
   Diagnostics &diags_;
   IRContext &context_;
   Elaborator &elaborator_;
@@ -431,7 +431,7 @@ void completeProgram(Program &program, const Request &request, const SourceManag
 } // namespace
 
 ResolvedWorkload stg::resolveWorkload(const WorkloadSource &source, llvm::ArrayRef<CommandLineSetting> settings,
-                                      const SourceManager &sources, Diagnostics &diags, int64_t maxUnits) {
+                                      SourceManager &sources, Diagnostics &diags, int64_t maxUnits) {
   ResolvedWorkload result;
   result.name = source.name();
   result.context = std::make_shared<IRContext>();
@@ -470,7 +470,7 @@ ResolvedWorkload stg::resolveWorkload(const WorkloadSource &source, llvm::ArrayR
   return result;
 }
 
-void stg::checkPlans(const Module &module, const SourceManager &sources, Diagnostics &diags) {
+void stg::checkPlans(const Module &module, SourceManager &sources, Diagnostics &diags) {
   for (const ast::Item *item : module.declared(ast::ItemKind::Plan)) {
     if (hasSyntaxError(*item, diags))
       continue;

@@ -27,6 +27,9 @@ public:
     findings_.ruleUsed.assign(program.plan.splits.size(), false);
     findings_.ruleLostTo.resize(program.plan.splits.size());
     findings_.atomUsed.assign(assigner_.atoms().size(), false);
+    if (program_.plan.pipeline)
+      for (uint32_t atom : program_.mesh.atomsOf(program_.plan.pipeline->axis))
+        findings_.atomUsed[atom] = true;
   }
 
   /// The cut that is needed before anything can be planned.

@@ -103,7 +103,8 @@ private:
   SelPart selPart(P::SelPartContext *ctx);
   SplitDim splitDim(P::SplitDimContext *ctx);
   Options options(P::OptsContext *ctx);
-  Config config(P::ConfigContext *ctx);
+  /// `ctx`: null where there are no arguments.
+  Config config(Name name, P::ConfigArgsContext *ctx);
   StageGroup stageGroup(P::StageGroupContext *ctx);
 
   FileId file_;

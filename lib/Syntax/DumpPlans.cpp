@@ -180,7 +180,7 @@ void Dumper::dump(const PlanItem &item) {
     if (node.schedule)
       dump(*node.schedule);
     constexpr const char *kCuts[] = {" even", " balanced", " list"};
-    if (node.hasCut)
+    if (node.cutRange.valid())
       os_ << kCuts[static_cast<size_t>(node.cut)];
     for (const StageGroup &group : node.stages) {
       os_ << " (stage";

@@ -85,7 +85,7 @@ const PlanItem *ASTBuilder::planItem(P::PlanItemContext *ctx) {
   if (auto *c = dynamic_cast<P::PlanRunContext *>(ctx)) {
     auto *node = make<PlanRun>(PlanItemKind::Run, ctx);
     node->what = selectors(c->sel());
-    node->as = config(c->config());
+    node->as = config(name(c->config()->id()), c->config()->configArgs());
     return node;
   }
   if (auto *c = dynamic_cast<P::PlanFuseContext *>(ctx)) {
@@ -170,12 +170,13 @@ const PlanPipeline *ASTBuilder::pipeline(P::PlanPipelineContext *ctx) {
       continue;
     if (auto *schedule = dynamic_cast<P::PipeScheduleContext *>(itemCtx)) {
       onlyOnce(firstSchedule, "schedule", range(itemCtx));
-      node->schedule = config(schedule->config());
+      SourceRange named = schedule->id() ? range(schedule->id()) : range(schedule->BAD_NUMBER());
+      node->schedule = config({text(named), named}, schedule->configArgs());
       continue;
     }
     auto *cut = static_cast<P::PipeCutContext *>(itemCtx);
     onlyOnce(firstCut, "cut", range(itemCtx));
-    node->hasCut = true;
+    node->cutRange = range(itemCtx);
     node->stages = each(cut->stageGroup(), [&](P::StageGroupContext *group) { return stageGroup(group); });
     if (!node->stages.empty())
       node->cut = CutKind::List;
@@ -257,9 +258,11 @@ Options ASTBuilder::options(P::OptsContext *ctx) {
           range(ctx)};
 }
 
-Config ASTBuilder::config(P::ConfigContext *ctx) {
-  return {name(ctx->id()), each(ctx->arg(), [&](P::ArgContext *a) { return arg(a, /*afterSemicolon=*/false); }),
-          range(ctx)};
+Config ASTBuilder::config(Name name, P::ConfigArgsContext *ctx) {
+  if (!ctx)
+    return {name, {}, name.range};
+  return {name, each(ctx->arg(), [&](P::ArgContext *a) { return arg(a, /*afterSemicolon=*/false); }),
+          name.range.upTo(range(ctx))};
 }
 
 const WorkItem *ASTBuilder::workItem(P::WorkItemContext *ctx) {
@@ -302,7 +305,7 @@ const WorkItem *ASTBuilder::workItem(P::WorkItemContext *ctx) {
   }
   if (auto *c = dynamic_cast<P::WorkRoutingContext *>(ctx)) {
     auto *node = make<WorkRouting>(WorkItemKind::Routing, ctx);
-    node->config = config(c->config());
+    node->config = config(name(c->config()->id()), c->config()->configArgs());
     node->in = inSel(c->inSel());
     return node;
   }

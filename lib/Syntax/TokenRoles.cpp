@@ -26,7 +26,7 @@ namespace {
 TokenRole parenRole(antlr4::ParserRuleContext *parent, antlr4::tree::ParseTree *node) {
   switch (parent->getRuleIndex()) {
   case P::RuleCall:
-  case P::RuleConfig:
+  case P::RuleConfigArgs:
   case P::RuleLayer:
   case P::RuleOp:
   case P::RuleOptimizer:

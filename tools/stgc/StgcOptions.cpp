@@ -16,7 +16,7 @@ constexpr const char *kOverview =
     "  stgc build run.stg -w forward -o out/    one of them; a model's name is its plain forward pass\n"
     "  stgc build run.stg --set model.L=16 --set blocks[0].attn.KV=4 -o out/\n"
     "                                           with other sizes\n"
-    "  stgc check my.stg                        names, dimensions, what plans name; messages only (layouts: build)\n"
+    "  stgc check my.stg                        every message that `build` has; writes nothing\n"
     "  stgc report run.stg                      parameters, FLOPs, bytes, traffic; --json, --formula\n"
     "  stgc explain run.stg --comm              every collective and the plan lines that cause it; --formula\n"
     "  stgc explain run.stg --tensor blocks[7].attn.q\n"

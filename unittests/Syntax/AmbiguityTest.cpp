@@ -89,6 +89,8 @@ plan p(a, B: dim = 3) {
   microbatch microbatch
   pipeline over pipeline { schedule cut(2); cut even
     cut [a * 2, b.c] * 3, [d] }
+  pipeline over b { schedule 1f1b; schedule 1f1b(c = 2)
+    cut balanced }
   precision { } in a
   if a { } else if b { } else { microbatch 1 }
   include a.b(c)

@@ -17,7 +17,7 @@ struct CompileOptions {
   std::vector<std::string> settings;    ///< `--set` texts
   std::string workload;                 ///< `-w`, or empty for all
   std::string argv0;                    ///< to find the standard library beside the program
-  Level level = Level::Scheduled;          ///< where the passes stop
+  Level level = Level::Scheduled;       ///< where the passes stop
 };
 
 struct CompiledWorkload {

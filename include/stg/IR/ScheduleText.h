@@ -38,6 +38,8 @@ struct ScheduleTextError {
   std::string seen;
 };
 
+/// `2G0 is not an action; …`.
+std::string faultOf(const ScheduleTextError &error);
 /// `line 3, column 5: 2G0 is not an action; …`.
 std::string textOf(const ScheduleTextError &error);
 

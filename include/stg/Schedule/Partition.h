@@ -43,6 +43,8 @@ struct CutRefusal {
   uint32_t count = 0;
   /// Units of this name in the model.
   uint32_t total = 0;
+  /// Where units are left: index in the stage, before which they are missed.
+  uint32_t item = 0;
 };
 
 /// The partition that a plan spells out, `[first, dense*3], [sparse*4], …`: of each stage its units, in order. All

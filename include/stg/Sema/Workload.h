@@ -33,12 +33,12 @@ struct ResolvedWorkload {
   PassStats stats; ///< of elaboration
 };
 
-/// Evaluates and elaborates one workload. Without a program after errors.
+/// Evaluates and elaborates one workload. Without a program after errors. Loads the files that its plan names.
 ResolvedWorkload resolveWorkload(const WorkloadSource &source, llvm::ArrayRef<CommandLineSetting> settings,
-                                 const SourceManager &sources, Diagnostics &diags, int64_t maxUnits = kMaxUnits);
+                                 SourceManager &sources, Diagnostics &diags, int64_t maxUnits = kMaxUnits);
 
 /// Checks the names in plans and workloads of a module that need no model: axes, parameters, keys.
-void checkPlans(const Module &module, const SourceManager &sources, Diagnostics &diags);
+void checkPlans(const Module &module, SourceManager &sources, Diagnostics &diags);
 
 /// Checks each workload of a module against itself and the others: `set` twice, one output folder for two.
 void checkWorkloads(const Module &module, const SourceManager &sources, Diagnostics &diags);

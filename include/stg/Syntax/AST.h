@@ -514,7 +514,7 @@ struct PlanMicrobatch : PlanItem {
 struct PlanPipeline : PlanItem {
   Name axis;
   std::optional<Config> schedule;
-  bool hasCut;
+  SourceRange cutRange; ///< invalid: no `cut`
   CutKind cut;
   llvm::ArrayRef<StageGroup> stages;
   static bool classof(const PlanItem *i) { return i->kind == PlanItemKind::Pipeline; }
