@@ -86,6 +86,27 @@ int64_t timesPerStep(Part part, const Program &program) {
   return part == Part::Sync || part == Part::Step ? 1 : program.plan.microBatches;
 }
 
+std::vector<BodyRuns> runsPerBody(const Program &program, uint32_t pipelineRank) {
+  std::vector<BodyRuns> runs(program.bodies.size());
+  for (uint32_t u = 0; u < program.units.size(); ++u) {
+    BodyRuns &body = runs[program.units[u].body.index];
+    if (!program.pipeline) {
+      ++body.inStep;
+      body.inMicroBatches += program.plan.microBatches;
+      continue;
+    }
+    const Pipeline &pipeline = *program.pipeline;
+    if (!pipeline.runsOn(UnitId(u), pipelineRank))
+      continue;
+    ++body.inStep;
+    if (std::optional<uint32_t> stage = pipeline.stageOf(UnitId(u)))
+      for (const std::vector<uint32_t> &copy : pipeline.placement.copies)
+        if (copy[*stage] == pipelineRank)
+          body.inMicroBatches += pipeline.placement.microBatchesPerCopy();
+  }
+  return runs;
+}
+
 OpCost costOf(const Program &program, PassStats &stats) {
   IRContext &context = *program.context;
   OpCost sum{zero(context), zero(context)};

@@ -11,18 +11,20 @@ namespace {
 
 class StorageCounter {
 public:
-  explicit StorageCounter(const Program &program) : program_(program), share_(program) {
+  StorageCounter(const Program &program, uint32_t pipelineRank)
+      : program_(program), pipelineRank_(pipelineRank), share_(program) {
     DimExpr zero = program.context->dims.constant(int64_t(0));
     sum_ = {zero, zero, zero, zero};
   }
 
   StoredBytes run() {
-    std::vector<int64_t> units = unitsPerBody(program_);
-    for (uint32_t id = 0; id < units.size(); ++id)
-      if (units[id] != 0)
-        addOwned(program_.bodies[id], units[id]);
+    std::vector<BodyRuns> runs = runsPerBody(program_, pipelineRank_);
+    for (uint32_t id = 0; id < runs.size(); ++id)
+      if (runs[id].inStep != 0)
+        addOwned(program_.bodies[id], runs[id].inStep);
     for (uint32_t unit = 0; unit < program_.units.size(); ++unit)
-      addShared(program_.units[unit]);
+      if (!program_.pipeline || program_.pipeline->runsOn(UnitId(unit), pipelineRank_))
+        addShared(program_.units[unit]);
     return sum_;
   }
 
@@ -95,6 +97,7 @@ private:
   }
 
   const Program &program_;
+  uint32_t pipelineRank_;
   RankShare share_;
   StoredBytes sum_;
   /// One slot for each layout and buffer in which a shared weight was found so far.
@@ -105,6 +108,8 @@ private:
 
 } // namespace
 
-StoredBytes storedBytes(const Program &program) { return StorageCounter(program).run(); }
+StoredBytes storedBytes(const Program &program, uint32_t pipelineRank) {
+  return StorageCounter(program, pipelineRank).run();
+}
 
 } // namespace stg

@@ -92,16 +92,19 @@ private:
       double all = numberOf(costs_.hardware);
       os_ << fmt::format("  hardware    {} on {} ranks, {:.2g} % of it repeated\n", flops(costs_.hardware), ranks_,
                          all == 0 ? 0 : 100 * (all - once) / all);
-      os_ << fmt::format("  each rank   {} in contractions, {} other\n", flops(costs_.rank.contraction),
-                         flops(costs_.rank.other));
+      os_ << fmt::format("  {:<11} {} in contractions, {} other\n", costs_.classes.size() > 1 ? "busiest one" : "each rank",
+                         flops(costs_.rank().work.contraction), flops(costs_.rank().work.other));
     }
-    os_ << fmt::format("  bytes       {} moved by {}{}\n", bytes(costs_.rank.bytes),
-                       counted(std::to_string(costs_.rank.kernels), "kernel"), ranks_ > 1 ? " of each rank" : "");
+    os_ << fmt::format("  bytes       {} moved by {}{}\n", bytes(costs_.rank().work.bytes),
+                       counted(std::to_string(costs_.rank().work.kernels), "kernel"),
+                       costs_.classes.size() > 1 ? " of that rank"
+                       : ranks_ > 1              ? " of each rank"
+                                                 : "");
     printStorage();
   }
 
   void printStorage() {
-    const StoredBytes &stored = costs_.stored;
+    const StoredBytes &stored = costs_.stored();
     std::string text;
     auto add = [&](DimExpr value, const char *what) {
       if (!isZero(value))
@@ -113,7 +116,8 @@ private:
     add(stored.states, "states");
     bool isWeightsOnly = isZero(stored.gradients) && isZero(stored.optimizer) && isZero(stored.states);
     if (!text.empty() && (ranks_ > 1 || !isWeightsOnly))
-      os_ << "  stored      " << text << (ranks_ > 1 ? " by each rank" : "") << "\n";
+      os_ << "  stored      " << text << (costs_.classes.size() > 1 ? " by the fullest rank" : ranks_ > 1 ? " by each rank" : "")
+          << "\n";
   }
 
   void printTotalFormulas() {
@@ -121,7 +125,7 @@ private:
                        costs_.model.contraction.str(), costs_.model.other.str());
     if (ranks_ > 1)
       os_ << fmt::format("  hardware    {}\n", costs_.hardware.str());
-    os_ << fmt::format("  bytes       {}\n  kernels     {}\n", costs_.rank.bytes.str(), costs_.rank.kernels);
+    os_ << fmt::format("  bytes       {}\n  kernels     {}\n", costs_.rank().work.bytes.str(), costs_.rank().work.kernels);
   }
 
   struct CostRow {
@@ -170,19 +174,19 @@ private:
   }
 
   void printCommunication() {
-    if (costs_.communication.empty())
+    if (costs_.rank().communication.empty())
       return;
     if (style_ == ReportStyle::Formulas) {
-      for (const CommunicationSum &row : costs_.communication) {
-        os_ << fmt::format("\n  {} {}, ranks {}, count {}\n", mnemonic(row.kind).str(), row.axes, row.groupSize,
+      for (const CommunicationSum &row : costs_.rank().communication) {
+        os_ << fmt::format("\n  {} {}, ranks {}, count {}\n", row.kind, row.axes, row.groupSize,
                            row.count);
         printFormulas({{"bytes", row.bytes}});
       }
       return;
     }
     os_ << fmt::format("\n  {:<18} {:<18} {:>8}  {:>18}  {:>16}\n", "communication", "axes", "ranks", "count", "bytes");
-    for (const CommunicationSum &row : costs_.communication)
-      os_ << fmt::format("  {:<18} {:<18} {:>8}  {:>18}  {:>16}\n", mnemonic(row.kind).str(), row.axes, row.groupSize,
+    for (const CommunicationSum &row : costs_.rank().communication)
+      os_ << fmt::format("  {:<18} {:<18} {:>8}  {:>18}  {:>16}\n", row.kind, row.axes, row.groupSize,
                          row.count, bytes(row.bytes));
   }
 

@@ -23,9 +23,9 @@ public:
         {"micro_batches", program_.plan.microBatches},
         {"parameters", parameters()},
         {"flops", flops()},
-        {"bytes", of(costs_.rank.bytes)},
+        {"bytes", of(costs_.rank().work.bytes)},
         {"memory", memory()},
-        {"classes", json::Array{json::Object{{"nodes", costs_.nodes}, {"ranks", program_.mesh.ranks()}}}},
+        {"classes", classes()},
         {"communication", communication()},
         {"opVisits", static_cast<int64_t>(workload_.opVisits)}};
   }
@@ -92,13 +92,20 @@ private:
         {"contraction", of(costs_.model.contraction)},
         {"other", of(costs_.model.other)},
         {"hardware", of(costs_.hardware)},
-        {"rank", json::Object{{"contraction", of(costs_.rank.contraction)}, {"other", of(costs_.rank.other)}}},
+        {"rank", json::Object{{"contraction", of(costs_.rank().work.contraction)}, {"other", of(costs_.rank().work.other)}}},
         {"units", std::move(units)},
         {"ops", std::move(ops)}};
   }
 
+  json::Array classes() const {
+    json::Array rows;
+    for (const RankCosts &one : costs_.classes)
+      rows.push_back(json::Object{{"nodes", one.nodes}, {"ranks", one.ranks}});
+    return rows;
+  }
+
   json::Object memory() const {
-    const StoredBytes &stored = costs_.stored;
+    const StoredBytes &stored = costs_.stored();
     return json::Object{{"weights", of(stored.weights)},
                         {"gradients", of(stored.gradients)},
                         {"optimizer", of(stored.optimizer)},
@@ -107,8 +114,8 @@ private:
 
   json::Array communication() const {
     json::Array rows;
-    for (const CommunicationSum &row : costs_.communication)
-      rows.push_back(json::Object{{"kind", mnemonic(row.kind)},
+    for (const CommunicationSum &row : costs_.rank().communication)
+      rows.push_back(json::Object{{"kind", row.kind},
                                   {"axes", row.axes},
                                   {"group_size", row.groupSize},
                                   {"count", row.count},

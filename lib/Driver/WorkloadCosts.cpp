@@ -39,7 +39,11 @@ public:
         units_(unitsPerBody(program)), paths_(bodyPaths(program)) {
     costs_.parameters = costs_.weightBytes = zero_;
     costs_.model = {zero_, zero_};
-    costs_.rank = noCost();
+    for (uint32_t rank = 0; rank < pipelineRanks(program); ++rank) {
+      runs_.push_back(runsPerBody(program, rank));
+      costs_.classes.push_back({program.mesh.ranks() / pipelineRanks(program), noCost(), {}, {}, 0});
+    }
+    costs_.hardware = zero_;
   }
 
   WorkloadCosts run() {
@@ -54,10 +58,14 @@ public:
       addModel(unit.body);
       addKernels(unit.body);
     }
-    costs_.hardware = (costs_.rank.contraction + costs_.rank.other) * program_.mesh.ranks();
-    addCommunication();
-    costs_.nodes += costs_.rank.kernels;
-    costs_.stored = storedBytes(program_);
+    for (uint32_t rank = 0; rank < costs_.classes.size(); ++rank) {
+      RankCosts &one = costs_.classes[rank];
+      costs_.hardware = costs_.hardware + (one.work.contraction + one.work.other) * one.ranks;
+      one.nodes = one.work.kernels;
+      addCommunication(rank);
+      one.stored = storedBytes(program_, rank);
+    }
+    findLargest();
     return std::move(costs_);
   }
 
@@ -99,37 +107,81 @@ private:
     UnitRow row{paths_[id.index].name, units_[id.index], noCost()};
     for (const Kernel &kernel : groupKernels(body, program_).kernels) {
       OpCost flops = modelCost(kernel.flops, kernel.part);
-      int64_t times = units_[id.index] * timesPerStep(kernel.part, program_);
       StepCost &ofKind = costs_.byOp.try_emplace(kindOf(kernel, body, program_), noCost()).first->second;
-      for (StepCost *sum : {&row.cost, &ofKind, &costs_.rank}) {
-        sum->contraction = sum->contraction + flops.contraction * times;
-        sum->other = sum->other + flops.other * times;
-        sum->bytes = sum->bytes + kernel.bytes * times;
-        sum->kernels += times;
+      for (size_t rank = 0; rank < runs_.size(); ++rank) {
+        int64_t times = runs_[rank][id.index].of(kernel.part);
+        if (times == 0)
+          continue;
+        for (StepCost *sum : {&row.cost, &ofKind, &costs_.classes[rank].work}) {
+          sum->contraction = sum->contraction + flops.contraction * times;
+          sum->other = sum->other + flops.other * times;
+          sum->bytes = sum->bytes + kernel.bytes * times;
+          sum->kernels += times;
+        }
       }
     }
     costs_.units.push_back(std::move(row));
   }
 
-  void addCommunication() {
-    std::map<std::pair<std::string, OpKind>, CommunicationSum> sums;
-    for (const CommunicationRow &row : communicationOf(program_)) {
-      const Op &op = program_.body(row.body).op(row.op);
-      std::string axes = axesText(op.get<CollectiveFields>().atoms, program_.mesh);
+  void addCommunication(uint32_t rank) {
+    RankCosts &one = costs_.classes[rank];
+    std::map<std::pair<std::string, std::string>, CommunicationSum> sums;
+    auto add = [&](std::string kind, std::string axes, int64_t groupSize, int64_t count, DimExpr bytes) {
       CommunicationSum &sum =
-          sums.try_emplace({axes, op.kind}, CommunicationSum{op.kind, axes, row.groupSize, 0, zero_}).first->second;
-      sum.count += row.count;
-      sum.bytes = sum.bytes + row.bytes * row.count;
-      costs_.nodes += row.count;
+          sums.try_emplace({axes, kind}, CommunicationSum{kind, axes, groupSize, 0, zero_}).first->second;
+      sum.count += count;
+      sum.bytes = sum.bytes + bytes;
+      one.nodes += count;
+    };
+    for (const CommunicationRow &row : communicationOf(program_, rank)) {
+      const Op &op = program_.body(row.body).op(row.op);
+      add(mnemonic(op.kind).str(), axesText(op.get<CollectiveFields>().atoms, program_.mesh), row.groupSize, row.count,
+          row.bytes * row.count);
     }
+    if (program_.pipeline)
+      addPipeline(rank, add);
     for (auto &[key, sum] : sums)
-      costs_.communication.push_back(std::move(sum));
+      one.communication.push_back(std::move(sum));
+  }
+
+  /// Messages to other stages, and sums of gradients that several stages hold.
+  template <class Add> void addPipeline(uint32_t rank, Add add) {
+    const Pipeline &pipeline = *program_.pipeline;
+    std::string axis = axesText(pipeline.atoms, program_.mesh);
+    if (MessageSum sent = messagesOf(program_, rank); sent.count != 0)
+      add("send", axis, 2, sent.count, sent.bytes);
+    for (const BufferSum &sum : pipeline.sums)
+      if (llvm::is_contained(sum.ranks, rank))
+        add(mnemonic(OpKind::AllReduce).str(), axis, static_cast<int64_t>(sum.ranks.size()), 1, bytesOf(sum, program_));
+    // As many are received: each rank's are counted where they are sent.
+    for (const Transfer &transfer : pipeline.transfers)
+      for (const std::vector<uint32_t> &copy : pipeline.placement.copies)
+        if (copy[transfer.to] == rank)
+          costs_.classes[rank].nodes += pipeline.placement.microBatchesPerCopy();
+  }
+
+  void findLargest() {
+    auto flops = [](const RankCosts &one) { return approximate(one.work.contraction + one.work.other); };
+    auto bytes = [](const RankCosts &one) {
+      return approximate(one.stored.weights + one.stored.gradients + one.stored.optimizer + one.stored.states);
+    };
+    for (size_t i = 1; i < costs_.classes.size(); ++i) {
+      if (flops(costs_.classes[i]) > flops(costs_.classes[costs_.busiest]))
+        costs_.busiest = i;
+      if (bytes(costs_.classes[i]) > bytes(costs_.classes[costs_.fullest]))
+        costs_.fullest = i;
+    }
+  }
+  static double approximate(DimExpr value) {
+    std::optional<Rational> number = value.rational();
+    return number ? number->toDouble() : 0;
   }
 
   const Program &program_;
   IRContext &context_;
   DimExpr zero_;
   std::vector<int64_t> units_;
+  std::vector<std::vector<BodyRuns>> runs_; ///< per class, by body
   std::vector<BodyPath> paths_;
   WorkloadCosts costs_;
 };

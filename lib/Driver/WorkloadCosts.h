@@ -1,6 +1,6 @@
 //===- WorkloadCosts.h - the sums behind a report ---------------------------===//
 // Everything is a sum over kernels and collectives per body, times the units of that body and the micro-batches of the
-// step: the cost law holds for reports too. All ranks run the same program.
+// step: the cost law holds for reports too. Ranks at one place of the pipeline run the same program.
 //===----------------------------------------------------------------------===//
 #ifndef STG_LIB_DRIVER_WORKLOADCOSTS_H
 #define STG_LIB_DRIVER_WORKLOADCOSTS_H
@@ -31,13 +31,22 @@ struct UnitRow {
   StepCost cost;
 };
 
-/// Collectives of one kind over the same axes, on one rank in one step.
+/// Collectives of one kind over the same axes, or messages along the pipeline, on one rank in one step.
 struct CommunicationSum {
-  OpKind kind;
+  std::string kind; ///< `all_reduce`, `send`
   std::string axes;
   int64_t groupSize;
   int64_t count;
   DimExpr bytes; ///< of this rank's inputs
+};
+
+/// What a rank of a class does and holds. A class is a place in the pipeline; without one there is one class.
+struct RankCosts {
+  int64_t ranks = 1;
+  StepCost work;
+  std::vector<CommunicationSum> communication; ///< by axes, then kind
+  StoredBytes stored;
+  int64_t nodes = 0; ///< of a rank's trace
 };
 
 struct WorkloadCosts {
@@ -45,15 +54,17 @@ struct WorkloadCosts {
   std::vector<WeightRow> weights;
   /// Of the whole step, every op once however many ranks repeat it.
   OpCost model;
-  StepCost rank;
   /// FLOPs that all ranks execute.
   DimExpr hardware;
-  std::vector<UnitRow> units; ///< per body, in order of first appearance
+  /// Per body, in order of first appearance; with a pipeline on all stages together.
+  std::vector<UnitRow> units;
   std::map<std::string, StepCost> byOp;
-  std::vector<CommunicationSum> communication; ///< by axes, then kind
-  StoredBytes stored;
-  /// Nodes of a rank's trace.
-  int64_t nodes = 0;
+  std::vector<RankCosts> classes;
+  /// Index of the class with most FLOPs, and of that which stores most.
+  size_t busiest = 0, fullest = 0;
+
+  const RankCosts &rank() const { return classes[busiest]; }
+  const StoredBytes &stored() const { return classes[fullest].stored; }
 };
 
 WorkloadCosts costsOf(const Program &program);

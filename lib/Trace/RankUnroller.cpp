@@ -257,8 +257,7 @@ private:
       } else {
         buffers.push_back(SlotOrigins::buffer(std::get<WeightId>(sum.of)));
       }
-      for (uint64_t bytes : plan_.sumBytes[i])
-        emitSum(sum, buffers, bytes);
+      emitSum(sum, buffers, plan_.sumBytes[i]);
     }
   }
 

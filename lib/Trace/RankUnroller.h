@@ -14,8 +14,7 @@ struct UnrollPlan {
   std::vector<std::optional<BodyTemplate>> templates; ///< by body
   std::optional<SlotOrigins> origins;
   std::optional<Messages> messages; ///< of a pipeline
-  /// Per sum of the pipeline: bytes of the buffers, in one collective for each element type.
-  std::vector<std::vector<uint64_t>> sumBytes;
+  std::vector<uint64_t> sumBytes;   ///< per sum of the pipeline
   /// Without a pipeline: all units in one stage, one micro-batch after the other.
   std::vector<uint32_t> firstUnits;
   std::vector<ActionList> lists;

@@ -1,9 +1,8 @@
 //===- Unroll.cpp - a program to the nodes of its ranks ---------------------===//
 #include "stg/Trace/Unroll.h"
 #include "RankUnroller.h"
-#include "stg/Analysis/Cost.h"
+#include "stg/Analysis/Communication.h"
 #include "stg/Support/InternalError.h"
-#include <map>
 
 namespace stg {
 namespace {
@@ -26,10 +25,9 @@ public:
       plan_.messages.emplace(program, plan_.templates, *plan_.origins);
       plan_.firstUnits = program.pipeline->firstUnits;
       plan_.lists = program.pipeline->lists;
-      measureSums();
-    } else {
-      runInTurn();
+      return measureSums(diags);
     }
+    runInTurn();
     return true;
   }
 
@@ -82,41 +80,18 @@ private:
           list.push_back({{kind, 0, batch}});
   }
 
-  void measureSums() {
-    const Program &program = plan_.program;
-    RankShare share(program);
-    for (const BufferSum &sum : program.pipeline->sums) {
-      std::map<ElementType, uint64_t> bytes;
-      auto add = [&](const WeightSlot &slot) {
-        TensorType type = slot.type;
-        type.element = slot.gradient;
-        if (std::optional<Rational> size = share.bytesOf(type, slot.buffer).rational())
-          bytes[slot.gradient] += static_cast<uint64_t>(size->numerator / size->denominator);
-      };
-      if (const auto *unit = std::get_if<UnitId>(&sum.of)) {
-        for (const WeightSlot &slot : program.body(program.units[unit->index]).weights)
-          if (slot.owned && slot.buffer)
-            add(slot);
-      } else {
-        addBuffersOf(std::get<WeightId>(sum.of), sum.ranks.front(), add);
+  bool measureSums(Diagnostics &diags) {
+    for (const BufferSum &sum : plan_.program.pipeline->sums) {
+      DimExpr bytes = bytesOf(sum, plan_.program);
+      std::optional<int64_t> count = bytes.size();
+      if (!count) {
+        diags.report(diag::CountTooLarge{.what = "bytes", .kernel = "a sum over stages", .formula = bytes.str()})
+            .note("traces hold counts below 2^63");
+        return false;
       }
-      std::vector<uint64_t> &list = plan_.sumBytes.emplace_back();
-      for (const auto &[element, size] : bytes)
-        list.push_back(std::max<uint64_t>(size, 1));
+      plan_.sumBytes.push_back(static_cast<uint64_t>(*count));
     }
-  }
-
-  /// The rank's step has a slot for each buffer of the weight.
-  void addBuffersOf(WeightId weight, uint32_t rank, llvm::function_ref<void(const WeightSlot &)> add) const {
-    const Program &program = plan_.program;
-    for (uint32_t u = program.pipeline->firstUnits.back(); u < program.units.size(); ++u) {
-      if (!program.pipeline->runsOn(UnitId(u), rank))
-        continue;
-      const Body &body = program.body(program.units[u]);
-      for (uint32_t slot = 0; slot < body.weights.size(); ++slot)
-        if (body.weights[slot].buffer && weightAt(program, UnitId(u), slot) == WeightPlace(weight))
-          add(body.weights[slot]);
-    }
+    return true;
   }
 
   UnrollPlan plan_;

@@ -29,6 +29,17 @@ std::vector<int64_t> unitsPerBody(const Program &program);
 /// How often an op of this part runs in one step of a rank: once per micro-batch, sync and step once.
 int64_t timesPerStep(Part part, const Program &program);
 
+/// How often the ops of a body run in one step of a rank.
+struct BodyRuns {
+  int64_t inMicroBatches = 0; ///< units times the micro-batches that they take
+  int64_t inStep = 0;         ///< units
+  int64_t of(Part part) const { return part == Part::Sync || part == Part::Step ? inStep : inMicroBatches; }
+};
+/// By BodyId, on the ranks at this place of the pipeline (0 without one).
+std::vector<BodyRuns> runsPerBody(const Program &program, uint32_t pipelineRank);
+/// Places in the pipeline; 1 without one.
+inline uint32_t pipelineRanks(const Program &program) { return program.pipeline ? program.pipeline->ranks() : 1; }
+
 /// Cost of one pass over all units: per body times its units, so an op is visited once whatever the number of layers.
 OpCost costOf(const Program &program, PassStats &stats);
 

@@ -17,7 +17,8 @@ struct StoredBytes {
 };
 
 /// `program` must be Laid or later; optimizer states are there from Stored on.
-StoredBytes storedBytes(const Program &program);
+/// `pipelineRank`: of the ranks at this place of the pipeline.
+StoredBytes storedBytes(const Program &program, uint32_t pipelineRank = 0);
 
 } // namespace stg
 
