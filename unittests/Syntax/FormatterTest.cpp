@@ -66,7 +66,8 @@ TEST(Formatter, blanks) {
                    "}\n"
                    "plan p{\nmesh a=* ,b\npin q . r:[ B / dp,S@tp dp ]\n"
                    "split B? or replicate,S zigzag over a in blocks [ 0 .. 4 by 2 ] . *\n"
-                   "pipeline over pp{\ncut [ a * 3,b ]*2\n}\nprecision{a=b,c=d}\n}\n"),
+                   "pipeline over pp{\nschedule 1f1b\ncut [ a * 3,b ]*2\n}\n"
+                   "pipeline over pp{schedule interleaved_1f1b ( chunks=2 )}\nprecision{a=b,c=d}\n}\n"),
             "stg 1\n"
             "use std.{a, b}\n"
             "layer f(x[..., D]: f32?; F = 4 * D, act: layer) -> y[..., D] {\n"
@@ -77,8 +78,10 @@ TEST(Formatter, blanks) {
             "  pin q.r: [B/dp, S @ tp dp]\n"
             "  split B? or replicate, S zigzag over a in blocks[0..4 by 2].*\n"
             "  pipeline over pp {\n"
+            "    schedule 1f1b\n"
             "    cut [a*3, b] * 2\n"
             "  }\n"
+            "  pipeline over pp { schedule interleaved_1f1b(chunks = 2) }\n"
             "  precision { a = b, c = d }\n"
             "}\n");
 }

@@ -78,6 +78,21 @@ TEST(Parser, staticArgumentsStandAfterTheSemicolon) {
   EXPECT_EQ(call->args[2].name.text, "KV");
 }
 
+TEST(Parser, aScheduleMayBeginWithADigit) {
+  Parsed parsed("stg 1\nplan p {\n  pipeline over pp { schedule 1f1b }\n  pipeline over pp { schedule 1f1b(a, b = 2) }\n}\n");
+  EXPECT_EQ(parsed.messages(), "");
+  auto *plan = itemAt<PlanItemDecl>(parsed, 0);
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->body.items.size(), 2u);
+  const Config &bare = *llvm::cast<PlanPipeline>(plan->body.items[0])->schedule;
+  EXPECT_EQ(bare.name.text, "1f1b");
+  EXPECT_EQ(parsed.sources.text(bare.range), "1f1b");
+  const Config &called = *llvm::cast<PlanPipeline>(plan->body.items[1])->schedule;
+  EXPECT_EQ(called.name.text, "1f1b");
+  EXPECT_EQ(called.args.size(), 2u);
+  EXPECT_EQ(parsed.sources.text(called.range), "1f1b(a, b = 2)");
+}
+
 TEST(Parser, aSumOf100000TermsIsOneFlatChain) {
   std::string text = "x";
   for (int i = 1; i < 100000; ++i)
