@@ -69,9 +69,7 @@ private:
   std::optional<Placement> placeGiven(int64_t microBatches) {
     const Placement &given = rule_.given->placement;
     auto differs = [&](uint64_t have, llvm::StringRef what, uint64_t want) {
-      diags_.report(rule_.scheduleWhere, diag::ScheduleFileSize{.have = have,
-                                                                .what = what,
-                                                                .want = want});
+      diags_.report(rule_.scheduleWhere, diag::ScheduleFileSize{.have = have, .what = what, .want = want});
       return std::nullopt;
     };
     if (given.ranks != ranks_)
@@ -83,13 +81,13 @@ private:
 
   void report(const ScheduleRefusal &refusal) {
     std::string rule = ruleOf(refusal);
+    llvm::StringRef verb = refusal.size == ScheduleSize::Group ? "are groups of" : refusal.have == 1 ? "is" : "are";
     bool isMultiple = refusal.rule == SizeRule::MultipleOf && refusal.size == ScheduleSize::MicroBatches;
     if (isMultiple && refusal.bound == ranks_)
       rule = fmt::format("micro-batches in multiples of {} = {}", rule_.axis, ranks_);
-    auto builder = diags_.report(rule_.scheduleWhere, diag::ScheduleNeeds{.schedule = nameOf(refusal.schedule),
-                                                                          .rule = rule,
-                                                                          .verb = refusal.have == 1 ? "is" : "are",
-                                                                          .count = refusal.have});
+    auto builder = diags_.report(
+        rule_.scheduleWhere,
+        diag::ScheduleNeeds{.schedule = nameOf(refusal.schedule), .rule = rule, .verb = verb, .count = refusal.have});
     auto nearest = [&](auto show) {
       std::string text;
       for (std::optional<uint32_t> each : {refusal.below, refusal.above})
@@ -110,7 +108,7 @@ private:
       break;
     case ScheduleSize::MicroBatches:
       explainMicroBatches(builder, refusal.have);
-      if (std::optional<Int128> batch = sizeOfBatch())
+      if (std::optional<Int128> batch = sizeOfBatch(); batch && refusal.have > 1)
         near = nearest([&](uint32_t size) { return fmt::format("B = {} gives {}", toString(*batch * size), size); });
       break;
     }
@@ -172,8 +170,8 @@ private:
     uint32_t taken = 0;
     for (const Unit &unit : program_.units) {
       // What stands behind the last unit of a stage stays there.
-      uint32_t stage = isRepeated(unit) ? taken++ / (repeated / stages)
-                                        : (std::max(taken, 1u) - 1) / (repeated / stages);
+      uint32_t stage =
+          isRepeated(unit) ? taken++ / (repeated / stages) : (std::max(taken, 1u) - 1) / (repeated / stages);
       ++partition[stage];
     }
     return partition;
@@ -236,8 +234,7 @@ private:
     Partition &partition = std::get<Partition>(divided);
     if (partition.size() == stages)
       return std::move(partition);
-    diags_.report(rule_.cutWhere, diag::CutStageCount{.have = partition.size(),
-                                                      .want = stages})
+    diags_.report(rule_.cutWhere, diag::CutStageCount{.have = partition.size(), .want = stages})
         .note(stages == ranks_ ? fmt::format("one for each of {} = {} ranks", rule_.axis, ranks_)
                                : fmt::format("{} for each of {} = {} ranks", stages / ranks_, rule_.axis, ranks_));
     return std::nullopt;
@@ -260,7 +257,7 @@ private:
       terms += terms.empty() ? "" : " + ";
       terms += next - first == 1 ? std::to_string(count) : fmt::format("{} * {}", next - first, count);
     }
-    if (terms.empty() || terms == std::to_string(sum))
+    if (terms == std::to_string(sum))
       return fmt::format("{} of them {} one", sum, sum == 1 ? "has" : "have");
     return fmt::format("{} = {}", terms, sum);
   }
@@ -295,9 +292,10 @@ private:
     int64_t count = refusal.count, total = refusal.total;
     switch (refusal.fault) {
     case CutFault::Left: {
-      auto builder = diags_.report(
-          rule_.cutWhere, diag::CutLeavesUnits{.left = count, .total = total, .unit = refusal.name});
-      builder.note(sumOf(refusal.name));
+      auto builder =
+          diags_.report(rule_.cutWhere, diag::CutLeavesUnits{.left = count, .total = total, .unit = refusal.name});
+      if (refusal.count < refusal.total)
+        builder.note(sumOf(refusal.name));
       builder.help(withLeft(refusal, stages));
       return;
     }

@@ -79,26 +79,28 @@ void PlanEvaluator::scheduleArguments(const ast::Config &config, Scope &scope, P
   std::vector<StringRef> parameters = parametersOf(rule.schedule);
   std::vector<StaticArgument> arguments = elaborator_.evalArguments(config.args, scope);
   bool needsChunks = isInterleaved(rule.schedule) && arguments.size() == config.args.size(); // else: reported
+  std::vector<StringRef> given;
   for (const StaticArgument &argument : arguments) {
     StringRef name = argument.name.empty() ? argument.bareName : argument.name;
     if (!llvm::is_contained(parameters, name)) {
-      auto builder = diags_.report(argument.range, diag::ScheduleArgument{.schedule = schedule,
-                                                                          .fault = "takes no",
-                                                                          .argument = sources_.text(argument.range)});
+      auto builder = diags_.report(
+          argument.range,
+          diag::ScheduleArgument{.schedule = schedule, .fault = "takes no", .argument = sources_.text(argument.range)});
       builder.note(parameters.empty() ? "it takes nothing" : "it takes: " + llvm::join(parameters, " "));
+      needsChunks = false; // perhaps it was meant
       continue;
     }
     if (name == "chunks")
       needsChunks = false;
     std::optional<uint32_t> &slot = name == "chunks" ? rule.chunks : rule.group;
-    if (slot)
+    if (llvm::is_contained(given, name))
       diags_.report(argument.range, diag::GivenTwice{.word = name, .where = "`" + schedule.str() + "`"});
+    given.push_back(name);
     if (auto size = number(argument.value, argument.range, name))
       slot = clamped(*size);
   }
   if (needsChunks)
-    diags_
-        .report(config.range, diag::ScheduleArgument{.schedule = schedule, .fault = "needs", .argument = "chunks"})
+    diags_.report(config.range, diag::ScheduleArgument{.schedule = schedule, .fault = "needs", .argument = "chunks"})
         .help("schedule " + schedule.str() + "(chunks = 2): two stages on each rank");
 }
 

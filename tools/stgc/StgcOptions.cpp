@@ -63,7 +63,8 @@ cl::opt<Level> level("level", cl::desc("with --emit=ir: after which level of the
                                 clEnumValN(Level::Differentiated, "differentiated", "with the backward of training"),
                                 clEnumValN(Level::Laid, "laid", "every value has a layout"),
                                 clEnumValN(Level::Explicit, "explicit", "with collectives"),
-                                clEnumValN(Level::Stored, "stored", "with gradient sync and the optimizer's step")),
+                                clEnumValN(Level::Stored, "stored", "with gradient sync and the optimizer's step"),
+                                clEnumValN(Level::Scheduled, "scheduled", "with the actions of each pipeline rank")),
                      cl::init(Level::Typed), cl::sub(buildCommand), cl::cat(category));
 cl::opt<Annotate>
     annotate("annotate", cl::desc("what nodes say beyond what simulators need:"),

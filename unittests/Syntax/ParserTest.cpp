@@ -79,7 +79,8 @@ TEST(Parser, staticArgumentsStandAfterTheSemicolon) {
 }
 
 TEST(Parser, aScheduleMayBeginWithADigit) {
-  Parsed parsed("stg 1\nplan p {\n  pipeline over pp { schedule 1f1b }\n  pipeline over pp { schedule 1f1b(a, b = 2) }\n}\n");
+  Parsed parsed(
+      "stg 1\nplan p {\n  pipeline over pp { schedule 1f1b }\n  pipeline over pp { schedule 1f1b(a, b = 2) }\n}\n");
   EXPECT_EQ(parsed.messages(), "");
   auto *plan = itemAt<PlanItemDecl>(parsed, 0);
   ASSERT_TRUE(plan);
