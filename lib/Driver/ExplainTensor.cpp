@@ -125,6 +125,10 @@ private:
   }
 
   void printAtom(uint32_t atom) {
+    if (isPipelines(atom)) {
+      os_ << fmt::format("  {} = {} cuts the model into stages\n", atoms_[atom].name, atoms_[atom].size);
+      return;
+    }
     const Place &place = home_.home.places[atom];
     std::vector<RuleVerdict> verdicts = verdictsOf(program_, items_, home_.scope, atom, home_.assignment);
     const MeshAxis &axis = program_.mesh.axes[atoms_[atom].axis];
@@ -135,6 +139,10 @@ private:
       printVerdict(verdict, atoms_[atom]);
     if (verdicts.empty())
       os_ << "      no rule is about it\n";
+  }
+
+  bool isPipelines(uint32_t atom) const {
+    return program_.plan.pipeline && llvm::is_contained(program_.mesh.atomsOf(program_.plan.pipeline->axis), atom);
   }
 
   /// The dim of the tensor that the item is, else a name of the loop.

@@ -95,11 +95,15 @@ void PlanCompleter::checkDim(const PlanMention &mention) {
   builder.note("write `" + wanted.str() + "?` if the plan is shared and some models have no such dimension");
 }
 
-/// Whether iterations that the pattern numbers exist. `blocks[0..n]` with n = 0 asks for none.
+/// `blocks[0..n]` with n = 0.
+static bool asksForNone(const PathPattern &pattern) {
+  return llvm::any_of(pattern.parts,
+                      [](const PatternPart &part) { return part.range && part.range->first == part.range->last; });
+}
+
+/// Whether iterations that the pattern numbers exist.
 bool PlanCompleter::namesIteration(const PathPattern &pattern) const {
-  bool asksForNone = llvm::any_of(
-      pattern.parts, [](const PatternPart &part) { return part.range && part.range->first == part.range->last; });
-  if (asksForNone || !pattern.hasIndex())
+  if (asksForNone(pattern) || !pattern.hasIndex())
     return true;
   return llvm::any_of(program_.units, [&](const Unit &unit) {
     std::string path = program_.unitPath(unit);
@@ -164,6 +168,8 @@ llvm::SmallVector<NameId, 4> PlanCompleter::withFactors(NameId dim) const {
 void PlanCompleter::complete(const Plan &plan) {
   Plan &result = program_.plan;
   for (const SplitRule &rule : plan.splits) {
+    if (!rule.scopes.empty() && llvm::all_of(rule.scopes, asksForNone))
+      continue;
     SplitRule expanded = rule;
     expanded.dims.clear();
     for (const SplitRule::Target &target : rule.dims)
