@@ -4,7 +4,10 @@
 #include "stg/IR/BatchRanks.h"
 #include "stg/Schedule/MakeSchedule.h"
 #include "stg/Schedule/Partition.h"
+#include "stg/Support/ClosestName.h"
 #include "stg/Support/InternalError.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include <fmt/format.h>
 
 namespace stg {
@@ -202,26 +205,41 @@ private:
     return costs;
   }
 
+  /// The units of the model as a cut names them.
   std::vector<UnitRun> runs() const {
     std::vector<UnitRun> runs;
     for (const Unit &unit : program_.units) {
-      llvm::StringRef name = program_.text(unit.path);
+      std::string name = withoutNumbers(program_.text(unit.path));
       if (!runs.empty() && runs.back().name == name)
         ++runs.back().count;
       else
-        runs.push_back({name.str(), 1});
+        runs.push_back({std::move(name), 1});
     }
     return runs;
+  }
+
+  /// `groups.layers` of `groups[2].layers`: a repeat in a repeat.
+  static std::string withoutNumbers(llvm::StringRef path) {
+    std::string name;
+    for (llvm::StringRef rest = path; !rest.empty();) {
+      auto [before, from] = rest.split('[');
+      name += before;
+      rest = from.split(']').second;
+    }
+    return name;
   }
 
   static std::string textOf(const UnitRun &run) {
     return run.count == 1 ? run.name : fmt::format("{}*{}", run.name, run.count);
   }
   std::string modelText() const {
-    std::string text;
-    for (const UnitRun &run : runs())
-      text += (text.empty() ? "" : ", ") + textOf(run);
-    return text;
+    constexpr size_t kShown = 12;
+    std::vector<UnitRun> all = runs();
+    std::string text = listOf(llvm::ArrayRef(all).take_front(kShown));
+    return all.size() > kShown ? text + ", …" : text;
+  }
+  static std::string listOf(llvm::ArrayRef<UnitRun> runs) {
+    return llvm::join(llvm::map_range(runs, [](const UnitRun &run) { return textOf(run); }), ", ");
   }
 
   std::optional<Partition> divideAsListed(uint32_t stages) {
@@ -282,10 +300,7 @@ private:
       stage[at - 1].count += left.count;
     else
       stage.insert(stage.begin() + static_cast<ptrdiff_t>(at), left);
-    std::string text;
-    for (const UnitRun &run : stage)
-      text += (text.empty() ? "" : ", ") + textOf(run);
-    return "[" + text + "]";
+    return "[" + listOf(stage) + "]";
   }
 
   void report(const CutRefusal &refusal, uint32_t stages) {
@@ -299,9 +314,17 @@ private:
       builder.help(withLeft(refusal, stages));
       return;
     }
-    case CutFault::UnknownUnit:
-      diags_.report(placeOf(refusal), diag::CutUnknownUnit{.unit = refusal.name}).note("it has " + modelText());
+    case CutFault::UnknownUnit: {
+      auto builder = diags_.report(placeOf(refusal), diag::CutUnknownUnit{.unit = refusal.name});
+      std::vector<UnitRun> model = runs();
+      std::vector<llvm::StringRef> names;
+      for (const UnitRun &run : model)
+        names.push_back(run.name);
+      builder.note("it has " + modelText());
+      if (auto close = closestName(refusal.name, names))
+        builder.help("did you mean `" + close->str() + "`?");
       return;
+    }
     case CutFault::OutOfOrder:
       diags_.report(placeOf(refusal), diag::CutOutOfOrder{.unit = refusal.name})
           .note("stages take units in the order of the model: " + modelText());
