@@ -100,6 +100,34 @@ Partition leastSquares(llvm::ArrayRef<uint64_t> costs, uint32_t stages, uint64_t
   return partition;
 }
 
+/// Most units in a run that costs at most `bound`.
+size_t longestWithin(llvm::ArrayRef<uint64_t> costs, uint64_t bound) {
+  size_t longest = 1, begin = 0;
+  uint64_t cost = 0;
+  for (size_t end = 0; end < costs.size(); ++end) {
+    while (cost > bound - costs[end])
+      cost -= costs[begin++];
+    cost += costs[end];
+    longest = std::max(longest, end + 1 - begin);
+  }
+  return longest;
+}
+
+/// A partition whose stages cost at most `bound`, each filled as far as that goes; there is one.
+Partition filledWithin(llvm::ArrayRef<uint64_t> costs, uint32_t stages, uint64_t bound) {
+  Partition partition(stages, 0);
+  size_t unit = 0;
+  for (uint32_t stage = 0; stage < stages; ++stage) {
+    // Later stages are not empty.
+    size_t last = costs.size() - (stages - stage - 1);
+    for (uint64_t filled = 0; unit < last && costs[unit] <= bound - filled; ++unit) {
+      filled += costs[unit];
+      ++partition[stage];
+    }
+  }
+  return partition;
+}
+
 /// Matches a list of stages against the units of a model, in order.
 class ListMatcher {
 public:
@@ -197,7 +225,12 @@ std::optional<Partition> partitionEven(uint32_t units, uint32_t stages) {
 std::optional<Partition> partitionBalanced(llvm::ArrayRef<uint64_t> costs, uint32_t stages) {
   if (stages == 0 || costs.size() < stages)
     return std::nullopt;
-  return leastSquares(costs, stages, leastBound(costs, stages));
+  uint64_t bound = leastBound(costs, stages);
+  // What leastSquares() keeps, and what it looks at.
+  constexpr uint64_t kMaxStates = 50'000'000, kMaxSteps = 2'000'000'000;
+  uint64_t states = stages * uint64_t{costs.size()};
+  bool isSmall = states <= kMaxStates && states <= kMaxSteps / longestWithin(costs, bound);
+  return isSmall ? leastSquares(costs, stages, bound) : filledWithin(costs, stages, bound);
 }
 
 std::variant<Partition, CutRefusal> partitionAsListed(llvm::ArrayRef<UnitRun> model,

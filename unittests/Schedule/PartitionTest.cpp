@@ -2,6 +2,7 @@
 
 #include "stg/Schedule/Partition.h"
 #include "gtest/gtest.h"
+#include <algorithm>
 #include <numeric>
 #include <random>
 
@@ -77,6 +78,19 @@ TEST(Partition, BalancedIsTheBestOfAll) {
 TEST(Partition, BalancedIsFast) {
   std::vector<uint64_t> costs(10'000, 1'000'000'000'000'000);
   EXPECT_EQ(partitionBalanced(costs, 100), Partition(100, 100));
+}
+
+// Where the least squares would take hours, the bound still holds, and no stage is empty.
+TEST(Partition, BalancedIsFastWhereOneUnitIsDear) {
+  std::vector<uint64_t> costs(1'000'000, 1);
+  costs.back() = 1'000'000;
+  for (uint32_t stages : {2u, 50u, 500'000u, 1'000'000u}) {
+    std::optional<Partition> partition = partitionBalanced(costs, stages);
+    ASSERT_TRUE(partition);
+    ASSERT_EQ(partition->size(), stages);
+    EXPECT_EQ(std::accumulate(partition->begin(), partition->end(), 0u), costs.size());
+    EXPECT_EQ(*std::min_element(partition->begin(), partition->end()), 1u);
+  }
 }
 
 const std::vector<UnitRun> kModel = {{"first"}, {"dense", 3}, {"sparse", 58}, {"mtp"}, {"last"}};

@@ -23,8 +23,9 @@ using Partition = std::vector<uint32_t>;
 std::optional<Partition> partitionEven(uint32_t units, uint32_t stages);
 
 /// The partition whose most expensive stage costs least; of those, the one with the least sum of squares, so that no
-/// stage is needlessly small. Exact: the bound by binary search, then the best partition below it stage by stage.
-/// O(units x (stages x units of a stage + log of the total)). Nothing if there are fewer units than stages.
+/// stage is needlessly small (where that would take too long: the first that is found). Exact: the bound by binary
+/// search, then the best partition below it stage by stage. O(units x (stages x units of a stage + log of the total)).
+/// Nothing if there are fewer units than stages.
 std::optional<Partition> partitionBalanced(llvm::ArrayRef<uint64_t> costs, uint32_t stages);
 
 enum class CutFault : uint8_t {
