@@ -32,9 +32,9 @@ static std::vector<CompiledWorkload> compileInput(Compilation &compilation, Stri
 
 /// `486 nodes, 64 ranks alike`; of a pipeline `4102 to 4480 nodes, 16 ranks in 4 classes`.
 static std::string summaryText(const EmitSummary &summary) {
-  auto [least, most] = std::minmax_element(
-      summary.classes.begin(), summary.classes.end(),
-      [](const EmittedClass &a, const EmittedClass &b) { return a.nodesPerRank < b.nodesPerRank; });
+  auto [least, most] =
+      std::minmax_element(summary.classes.begin(), summary.classes.end(),
+                          [](const EmittedClass &a, const EmittedClass &b) { return a.nodesPerRank < b.nodesPerRank; });
   std::string nodes = least->nodesPerRank == most->nodesPerRank
                           ? fmt::format("{} nodes", least->nodesPerRank)
                           : fmt::format("{} to {} nodes", least->nodesPerRank, most->nodesPerRank);

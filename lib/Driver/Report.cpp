@@ -92,8 +92,9 @@ private:
       double all = numberOf(costs_.hardware);
       os_ << fmt::format("  hardware    {} on {} ranks, {:.2g} % of it repeated\n", flops(costs_.hardware), ranks_,
                          all == 0 ? 0 : 100 * (all - once) / all);
-      os_ << fmt::format("  {:<11} {} in contractions, {} other\n", costs_.classes.size() > 1 ? "busiest one" : "each rank",
-                         flops(costs_.rank().work.contraction), flops(costs_.rank().work.other));
+      os_ << fmt::format("  {:<11} {} in contractions, {} other\n",
+                         costs_.classes.size() > 1 ? "busiest one" : "each rank", flops(costs_.rank().work.contraction),
+                         flops(costs_.rank().work.other));
     }
     os_ << fmt::format("  bytes       {} moved by {}{}\n", bytes(costs_.rank().work.bytes),
                        counted(std::to_string(costs_.rank().work.kernels), "kernel"),
@@ -116,7 +117,10 @@ private:
     add(stored.states, "states");
     bool isWeightsOnly = isZero(stored.gradients) && isZero(stored.optimizer) && isZero(stored.states);
     if (!text.empty() && (ranks_ > 1 || !isWeightsOnly))
-      os_ << "  stored      " << text << (costs_.classes.size() > 1 ? " by the fullest rank" : ranks_ > 1 ? " by each rank" : "")
+      os_ << "  stored      " << text
+          << (costs_.classes.size() > 1 ? " by the fullest rank"
+              : ranks_ > 1              ? " by each rank"
+                                        : "")
           << "\n";
   }
 
@@ -125,7 +129,8 @@ private:
                        costs_.model.contraction.str(), costs_.model.other.str());
     if (ranks_ > 1)
       os_ << fmt::format("  hardware    {}\n", costs_.hardware.str());
-    os_ << fmt::format("  bytes       {}\n  kernels     {}\n", costs_.rank().work.bytes.str(), costs_.rank().work.kernels);
+    os_ << fmt::format("  bytes       {}\n  kernels     {}\n", costs_.rank().work.bytes.str(),
+                       costs_.rank().work.kernels);
   }
 
   struct CostRow {
@@ -178,16 +183,15 @@ private:
       return;
     if (style_ == ReportStyle::Formulas) {
       for (const CommunicationSum &row : costs_.rank().communication) {
-        os_ << fmt::format("\n  {} {}, ranks {}, count {}\n", row.kind, row.axes, row.groupSize,
-                           row.count);
+        os_ << fmt::format("\n  {} {}, ranks {}, count {}\n", row.kind, row.axes, row.groupSize, row.count);
         printFormulas({{"bytes", row.bytes}});
       }
       return;
     }
     os_ << fmt::format("\n  {:<18} {:<18} {:>8}  {:>18}  {:>16}\n", "communication", "axes", "ranks", "count", "bytes");
     for (const CommunicationSum &row : costs_.rank().communication)
-      os_ << fmt::format("  {:<18} {:<18} {:>8}  {:>18}  {:>16}\n", row.kind, row.axes, row.groupSize,
-                         row.count, bytes(row.bytes));
+      os_ << fmt::format("  {:<18} {:<18} {:>8}  {:>18}  {:>16}\n", row.kind, row.axes, row.groupSize, row.count,
+                         bytes(row.bytes));
   }
 
   void printWeights() {

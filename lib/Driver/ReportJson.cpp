@@ -15,19 +15,18 @@ public:
       : workload_(workload), program_(workload.program), style_(style), costs_(costsOf(program_)) {}
 
   json::Object run() const {
-    return json::Object{
-        {"model", program_.text(program_.name)},
-        {"mode", spelling(program_.mode)},
-        {"sizes", sizes()},
-        {"ranks", program_.mesh.ranks()},
-        {"micro_batches", program_.plan.microBatches},
-        {"parameters", parameters()},
-        {"flops", flops()},
-        {"bytes", of(costs_.rank().work.bytes)},
-        {"memory", memory()},
-        {"classes", classes()},
-        {"communication", communication()},
-        {"opVisits", static_cast<int64_t>(workload_.opVisits)}};
+    return json::Object{{"model", program_.text(program_.name)},
+                        {"mode", spelling(program_.mode)},
+                        {"sizes", sizes()},
+                        {"ranks", program_.mesh.ranks()},
+                        {"micro_batches", program_.plan.microBatches},
+                        {"parameters", parameters()},
+                        {"flops", flops()},
+                        {"bytes", of(costs_.rank().work.bytes)},
+                        {"memory", memory()},
+                        {"classes", classes()},
+                        {"communication", communication()},
+                        {"opVisits", static_cast<int64_t>(workload_.opVisits)}};
   }
 
 private:
@@ -88,13 +87,13 @@ private:
       entry["op"] = name;
       ops.push_back(std::move(entry));
     }
-    return json::Object{
-        {"contraction", of(costs_.model.contraction)},
-        {"other", of(costs_.model.other)},
-        {"hardware", of(costs_.hardware)},
-        {"rank", json::Object{{"contraction", of(costs_.rank().work.contraction)}, {"other", of(costs_.rank().work.other)}}},
-        {"units", std::move(units)},
-        {"ops", std::move(ops)}};
+    return json::Object{{"contraction", of(costs_.model.contraction)},
+                        {"other", of(costs_.model.other)},
+                        {"hardware", of(costs_.hardware)},
+                        {"rank", json::Object{{"contraction", of(costs_.rank().work.contraction)},
+                                              {"other", of(costs_.rank().work.other)}}},
+                        {"units", std::move(units)},
+                        {"ops", std::move(ops)}};
   }
 
   json::Array classes() const {

@@ -1,6 +1,6 @@
 //===- ShardStorage.cpp - gradient synchronisation and the optimizer's step -===//
-// Invariant: a weight's step happens once on each rank that holds it, where it is owned: in the bodies of the units that
-// own it, and for the program's weights in the unit `step`. In a pipeline each rank has a unit `step[r]` for the
+// Invariant: a weight's step happens once on each rank that holds it, where it is owned: in the bodies of the units
+// that own it, and for the program's weights in the unit `step`. In a pipeline each rank has a unit `step[r]` for the
 // program's weights that its stages use, and `step` is left with what all ranks do together.
 //===----------------------------------------------------------------------===//
 #include "stg/Memory/ShardStorage.h"

@@ -10,8 +10,7 @@ Messages::Messages(const Program &program, llvm::ArrayRef<std::optional<BodyTemp
       departures_(pipeline_.stages()), nodes_(pipeline_.stages()), arrivals_(pipeline_.stages()),
       tags_(pipeline_.transfers.size() * pipeline_.placement.microBatches) {
   for (uint32_t stage = 0; stage < pipeline_.stages(); ++stage)
-    for (ActionKind kind :
-         {ActionKind::Forward, ActionKind::Backward, ActionKind::InputGrad, ActionKind::WeightGrad})
+    for (ActionKind kind : {ActionKind::Forward, ActionKind::Backward, ActionKind::InputGrad, ActionKind::WeightGrad})
       findDepartures(stage, kind);
   for (uint32_t i = 0; i < pipeline_.transfers.size(); ++i)
     arrivals_[pipeline_.transfers[i].to][!pipeline_.transfers[i].isForward()].push_back(i);
@@ -59,11 +58,10 @@ void Messages::findDepartures(uint32_t stage, ActionKind kind) {
     uint32_t unit = isForward ? i : last - first - 1 - i;
     before[unit] = nodes;
     const BodyTemplate &body = *templates_[program_.units[first + unit].body.index];
-    nodes += static_cast<uint32_t>(isForward                            ? body.of(Phase::Forward).size()
-                                   : kind == ActionKind::Backward ? body.backward.size()
-                                   : kind == ActionKind::InputGrad
-                                       ? body.of(Phase::InputGrad).size()
-                                       : body.of(Phase::WeightGrad).size());
+    nodes += static_cast<uint32_t>(isForward                       ? body.of(Phase::Forward).size()
+                                   : kind == ActionKind::Backward  ? body.backward.size()
+                                   : kind == ActionKind::InputGrad ? body.of(Phase::InputGrad).size()
+                                                                   : body.of(Phase::WeightGrad).size());
   }
   if (kind == ActionKind::WeightGrad)
     return;
@@ -96,7 +94,8 @@ void Messages::send(const Action &action, const Departure &departure) {
 
 void Messages::sendPair(const Action &forward, const Action &backward) {
   llvm::ArrayRef<Departure> ahead = departures(forward), behind = departures(backward);
-  uint32_t forwardNodes = nodes_[forward.stage][kindOf(forward)], backwardNodes = nodes_[backward.stage][kindOf(backward)];
+  uint32_t forwardNodes = nodes_[forward.stage][kindOf(forward)],
+           backwardNodes = nodes_[backward.stage][kindOf(backward)];
   while (!ahead.empty() || !behind.empty()) {
     bool takeForward = behind.empty() || (!ahead.empty() && forwardIsNext(ahead.front().after, forwardNodes,
                                                                           behind.front().after, backwardNodes));

@@ -1,7 +1,7 @@
 //===- RankUnroller.cpp - the nodes of one class of ranks -------------------===//
-// Ids of the nodes of one micro-batch stand in a record: the backward finds those of its own forward there, however many
-// micro-batches are under way. A record is given up with the micro-batch's last action, so there are as many as the
-// schedule keeps in flight. Who makes what a slot brings depends on neither rank nor micro-batch (SlotOrigins).
+// Ids of the nodes of one micro-batch stand in a record: the backward finds those of its own forward there, however
+// many micro-batches are under way. A record is given up with the micro-batch's last action, so there are as many as
+// the schedule keeps in flight. Who makes what a slot brings depends on neither rank nor micro-batch (SlotOrigins).
 //
 // What outlives micro-batches has no place: of a gradient buffer the last node that added to it is kept, of a scalar
 // all nodes that did.
@@ -142,8 +142,8 @@ private:
 
   Course begin(const Action &action) {
     receive(action);
-    return {action, itemsOf(action), plan_.messages ? plan_.messages->departures(action)
-                                                    : llvm::ArrayRef<Messages::Departure>()};
+    return {action, itemsOf(action),
+            plan_.messages ? plan_.messages->departures(action) : llvm::ArrayRef<Messages::Departure>()};
   }
 
   void sendWhatIsMade(Course &course) {
@@ -318,11 +318,11 @@ private:
   void nameMessage(const Transfer &transfer, uint32_t microBatch, llvm::StringRef what, uint32_t peer) {
     const Unit &unit = program_.units[transfer.value.unit.index];
     const Body &body = program_.body(unit);
-    setName(fmt::format("{}{}:{}/{}({}{:+d})", transfer.isForward() ? 'F' : 'B', microBatch,
-                        TensorNames::join(program_.unitPath(unit),
-                                          program_.text(body.outputs[transfer.value.output].name)),
-                        std::string_view(what), program_.plan.pipeline ? program_.plan.pipeline->axis : "",
-                        int64_t{peer} - int64_t{rankClass_}));
+    setName(
+        fmt::format("{}{}:{}/{}({}{:+d})", transfer.isForward() ? 'F' : 'B', microBatch,
+                    TensorNames::join(program_.unitPath(unit), program_.text(body.outputs[transfer.value.output].name)),
+                    std::string_view(what), program_.plan.pipeline ? program_.plan.pipeline->axis : "",
+                    int64_t{peer} - int64_t{rankClass_}));
   }
 
   void emitMessage(TraceNode &node, const Transfer &transfer, uint32_t microBatch) {

@@ -61,8 +61,7 @@ std::string TensorNames::nameOf(UnitId id, const TensorTemplate &tensor, uint32_
   case ValueOrigin::Kind::Scalar:
     return program_.text(program_.scalars[tensor.origin.index]).str();
   case ValueOrigin::Kind::State:
-    return slotName(unit, tensor.origin.index, program_.body(unit).states, unit.states, program_.states,
-                    &Body::states);
+    return slotName(unit, tensor.origin.index, program_.body(unit).states, unit.states, program_.states, &Body::states);
   }
   return "";
 }

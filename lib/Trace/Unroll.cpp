@@ -16,8 +16,9 @@ public:
     const Program &program = plan_.program;
     if (program.level < Level::Typed || program.level == Level::Laid ||
         (program.pipeline && program.level < Level::Scheduled))
-      internalError(program.text(program.name), "unrolling needs level Typed, or collectives instead of conversions, or "
-                                                "a schedule if there is a pipeline");
+      internalError(program.text(program.name),
+                    "unrolling needs level Typed, or collectives instead of conversions, or "
+                    "a schedule if there is a pipeline");
     if (!makeTemplates(stats, diags))
       return false;
     plan_.origins.emplace(program, plan_.templates);

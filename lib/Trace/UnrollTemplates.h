@@ -11,8 +11,9 @@
 
 namespace stg {
 
-/// When a node runs: per micro-batch, or once per step. A full backward runs InputGrad and WeightGrad as one. AfterSync: what computes on synchronised gradients (their
-/// norm); it waits until all backward is done, or it would hold up the backward of the units that follow.
+/// When a node runs: per micro-batch, or once per step. A full backward runs InputGrad and WeightGrad as one.
+/// AfterSync: what computes on synchronised gradients (their norm); it waits until all backward is done, or it would
+/// hold up the backward of the units that follow.
 enum class Phase : uint8_t { Forward, InputGrad, WeightGrad, Sync, AfterSync, Step };
 inline constexpr size_t kPhases = 6;
 /// Phases that run per micro-batch stand first.
