@@ -7,7 +7,7 @@
 // Keeps    bodies, units, stages.
 // Refuses  E416 ScheduleFault, of a schedule that a file gives.
 // Cost     O(units + actions); no op is visited.
-// Tests    test/Schedule, unittests/Schedule/BuildScheduleTest
+// Tests    test/Schedule
 //===----------------------------------------------------------------------===//
 #ifndef STG_SCHEDULE_BUILDSCHEDULE_H
 #define STG_SCHEDULE_BUILDSCHEDULE_H

@@ -7,7 +7,7 @@
 // Keeps    bodies and units.
 // Refuses  E401, E402, E405 to E410, E417, E418 WeightCrossesStages, E419 TooManyActions.
 // Cost     an op is visited once per body; O(units) besides.
-// Tests    test/Schedule, unittests/Schedule/CutStagesTest
+// Tests    test/Schedule, unittests/Schedule/PartitionTest
 //===----------------------------------------------------------------------===//
 #ifndef STG_SCHEDULE_CUTSTAGES_H
 #define STG_SCHEDULE_CUTSTAGES_H
