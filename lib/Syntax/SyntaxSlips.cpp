@@ -360,7 +360,8 @@ private:
       parts.push_back("an operator");
     for (ssize_t token : expected.toList()) {
       auto t = static_cast<size_t>(token);
-      bool covered = (name && isWordType(t)) || (expression && beginsExpression(t)) || (operators && isOperator(t)) ||
+      bool isName = isWordType(t) || t == P::BAD_NUMBER; // `1f1b`
+      bool covered = (name && isName) || (expression && beginsExpression(t)) || (operators && isOperator(t)) ||
                      t == antlr4::Token::EPSILON;
       if (!covered && !isEnd(t))
         parts.push_back(spelling(t));

@@ -371,6 +371,12 @@ TEST(Slip, givenTwice) {
   EXPECT_EQ(inPlan("pipeline over pp { cut even; cut balanced }").substr(0, 11), "error[E121]");
 }
 
+// A schedule may be called `1f1b`, but not `2`.
+TEST(Slip, scheduleIsAName) {
+  EXPECT_TRUE(llvm::StringRef(inPlan("pipeline over pp { schedule 2 }"))
+                  .starts_with("error[E117]: expected a name, found `2`\n"));
+}
+
 TEST(Slip, editionNotFirst) { EXPECT_EQ(Parsed("let a = 3\nstg 1\n").codes(), "E122"); }
 
 TEST(Slip, assignmentInCondition) {
