@@ -51,7 +51,7 @@ void ProgramPrinter::printPipeline(const Pipeline &pipeline) {
     if (weight)
       os_ << "weight " << (weight->index < program_.weights.size() ? name(program_.weights[weight->index].name) : "?");
     else
-      os_ << unitName(std::get<UnitId>(sum.of));
+      os_ << "@" << unitName(std::get<UnitId>(sum.of));
     os_ << " over (" << join(sum.ranks, number) << ")\n";
   }
   for (const Transfer &transfer : pipeline.transfers)

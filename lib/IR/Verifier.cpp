@@ -3,6 +3,7 @@
 // distinct bodies, and over the units, which hold ids only.
 //===----------------------------------------------------------------------===//
 #include "stg/IR/Verifier.h"
+#include "VerifyPipeline.h"
 #include "stg/IR/Printer.h"
 #include "llvm/ADT/Twine.h"
 #include <set>
@@ -30,6 +31,8 @@ public:
     // Units lean on whole bodies.
     if (violations_.empty())
       checkUnits();
+    if (violations_.empty() && program_.pipeline)
+      violations_ = verifyPipeline(program_);
     return std::move(violations_);
   }
 
