@@ -58,9 +58,9 @@ private:
       times.slots.push_back({start, start + length});
       times.busy += length;
       times_.makespan = std::max(times_.makespan, start + length);
-      make(slot.action, start + length);
-      if (slot.overlapped)
-        make(*slot.overlapped, start + length);
+      for (const std::optional<Action> &action : {std::optional(slot.action), slot.overlapped})
+        if (action)
+          make(*action, start + length, length);
     }
   }
 
@@ -82,18 +82,22 @@ private:
       needed->waiting = rank;
       return false;
     }
-    uint32_t from = action.kind == ActionKind::Forward ? action.stage - 1 : action.stage + 1;
+    bool isForward = action.kind == ActionKind::Forward;
+    uint32_t from = isForward ? action.stage - 1 : action.stage + 1;
     bool sameRank = placement_.rankOf(from, action.microBatch) == rank;
-    start = std::max(start, needed->at + (sameRank ? 0 : costs_.send));
+    double send = isForward ? costs_.stages[from].sendOutput : costs_.stages[from].sendGrad;
+    start = std::max(start, needed->at + (sameRank ? 0 : send));
     return true;
   }
 
-  void make(const Action &action, double time) {
+  void make(const Action &action, double end, double slotLength) {
     if (action.kind == ActionKind::WeightGrad)
       return;
     Product &product = at(action.kind == ActionKind::Forward ? outputs_ : grads_, action.stage, action.microBatch);
     product.made = true;
-    product.at = time;
+    product.at = end;
+    if (double ahead = aheadOf(action); ahead > 0)
+      product.at -= ahead * (slotLength / lengthOf(action));
     if (product.waiting != kNoRank)
       runnable_.push_back(product.waiting);
   }
@@ -111,6 +115,13 @@ private:
       return costs.weightGrad;
     }
     return 0;
+  }
+
+  double aheadOf(const Action &action) const {
+    const StageCosts &costs = costs_.stages[action.stage];
+    return action.kind == ActionKind::Forward     ? costs.outputAhead
+           : action.kind == ActionKind::InputGrad ? costs.inputGradAhead
+                                                  : costs.backwardAhead;
   }
 
   double lengthOf(const Slot &slot) const {
@@ -146,7 +157,8 @@ double heldBy(const Action &action, HeldShares shares) {
 } // namespace
 
 ScheduleCosts uniformCosts(uint32_t stages, StageCosts costs, double send) {
-  return {.stages = std::vector<StageCosts>(stages, costs), .send = send};
+  costs.sendOutput = costs.sendGrad = send;
+  return {.stages = std::vector<StageCosts>(stages, costs)};
 }
 
 double ScheduleTimes::longestSpan() const {

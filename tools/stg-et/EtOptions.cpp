@@ -1,6 +1,7 @@
 //===- EtOptions.cpp - the command line of stg-et ----------------------------===//
 
 #include "EtOptions.h"
+#include "stg/Analysis/MachineOption.h"
 #include "llvm/Support/CommandLine.h"
 
 namespace stg {
@@ -53,22 +54,10 @@ cl::opt<unsigned> keep("show", cl::value_desc("n"), cl::desc("findings shown of 
 cl::opt<std::string> left(cl::Positional, cl::Required, cl::desc("<left>"), cl::sub(diff), cl::cat(category));
 cl::opt<std::string> right(cl::Positional, cl::Required, cl::desc("<right>"), cl::sub(diff), cl::cat(category));
 
-bool usageError(const char *text) {
-  llvm::errs() << "error: " << text << "\n";
-  return false;
-}
+void usageError(const llvm::Twine &text) { llvm::errs() << "error: " << text << "\n"; }
 
-/// Both rates of the machine, or none.
-bool parseMachine(std::optional<Machine> &machine) {
-  bool peak = peakTflops.getNumOccurrences() != 0, bandwidth = hbmGbps.getNumOccurrences() != 0;
-  if (peak != bandwidth)
-    return usageError("--peak-tflops and --hbm-gbps describe a machine together: give both");
-  if (!peak)
-    return true;
-  if (!(peakTflops > 0) || !(hbmGbps > 0))
-    return usageError("--peak-tflops and --hbm-gbps must be greater than 0");
-  machine = {.peakTflops = peakTflops, .memoryGbps = hbmGbps};
-  return true;
+std::optional<double> given(const cl::opt<double> &option) {
+  return option.getNumOccurrences() ? std::optional<double>(option) : std::nullopt;
 }
 
 } // namespace
@@ -81,9 +70,12 @@ std::optional<EtOptions> parseEtOptions(int argc, char **argv) {
   if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &llvm::errs()))
     return std::nullopt;
 
-  std::optional<Machine> machine;
-  if (!parseMachine(machine))
+  auto read = machineOf(given(peakTflops), given(hbmGbps));
+  if (auto *fault = std::get_if<std::string>(&read)) {
+    usageError(*fault);
     return std::nullopt;
+  }
+  auto &machine = std::get<std::optional<Machine>>(read);
   std::vector<std::string> paths(inputs.begin(), inputs.end());
   EtOptions options;
   if (dump)

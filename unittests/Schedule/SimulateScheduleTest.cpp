@@ -97,7 +97,7 @@ TEST(SimulateSchedule, OverlapShortensPairs) {
 TEST(SimulateSchedule, TimesSlots) {
   auto schedule = std::get<Schedule>(readSchedule("0: 0F0 0B0\n1: 1F0 1B0\n", loopPlacement(2, 1, 1)));
   ScheduleCosts costs = uniformCosts(2, {1, 2, 4}, 0.5);
-  costs.stages[1] = {10, 20, 40};
+  costs.stages[1] = {10, 20, 40, 0.5, 0.5};
   auto times = simulateSchedule(schedule, costs);
   ASSERT_TRUE(times);
   EXPECT_DOUBLE_EQ(times->ranks[1].slots[0].start, 1.5);
@@ -105,6 +105,19 @@ TEST(SimulateSchedule, TimesSlots) {
   EXPECT_DOUBLE_EQ(times->ranks[0].slots[1].start, 72);
   EXPECT_DOUBLE_EQ(times->makespan, 78);
   EXPECT_DOUBLE_EQ(times->bubble(0), 71);
+}
+
+TEST(SimulateSchedule, LetsMessagesLeaveBeforeTheEnd) {
+  auto schedule = std::get<Schedule>(readSchedule("0: 0F0 0B0\n1: 1F0 1B0\n", loopPlacement(2, 1, 1)));
+  ScheduleCosts costs = uniformCosts(2, {3, 2, 4});
+  costs.stages[0].outputAhead = 1;
+  costs.stages[1].inputGradAhead = 100; // of I, and this is B
+  costs.stages[1].backwardAhead = 4;
+  auto times = simulateSchedule(schedule, costs);
+  ASSERT_TRUE(times);
+  EXPECT_DOUBLE_EQ(times->ranks[1].slots[0].start, 2);
+  EXPECT_DOUBLE_EQ(times->ranks[0].slots[1].start, 2 + 3 + 2);
+  EXPECT_DOUBLE_EQ(times->makespan, 13);
 }
 
 // At the turn of a V both stages are on one rank: no message.

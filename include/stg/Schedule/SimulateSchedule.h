@@ -1,6 +1,7 @@
 //===- SimulateSchedule.h - how long a schedule takes, and what it holds ---===//
-// Ranks run their lists in order. A slot starts when its rank is free and its inputs have arrived; a message starts
-// when its slot ends, takes `send`, and never waits for another message. Stages of one rank send nothing to each other.
+// Ranks run their lists in order. A slot starts when its rank is free and its inputs have arrived; a message leaves
+// when its action ends, or as much earlier as costs say, takes its time, and never waits for another message. Stages of
+// one rank send nothing to each other.
 //
 // Cost    O(actions). Deterministic.
 // Tests   unittests/Schedule/SimulateScheduleTest, BubbleFormulasTest
@@ -17,17 +18,21 @@ struct StageCosts {
   double forward = 1;
   double inputGrad = 1;
   double weightGrad = 1;
+  /// Of a message with the stage's output to the next stage, and with its input's gradient to the one before.
+  double sendOutput = 0, sendGrad = 0;
+  /// How long before the end of F, I and B the message leaves; in an overlapped pair as much earlier as the pair is
+  /// longer.
+  double outputAhead = 0, inputGradAhead = 0, backwardAhead = 0;
   double backward() const { return inputGrad + weightGrad; }
 };
 
 struct ScheduleCosts {
   std::vector<StageCosts> stages; ///< one per stage
-  double send = 0;
   /// Time of an overlapped pair over that of its halves one after the other.
   double overlapped = 1;
 };
 
-/// Every stage alike.
+/// Every stage alike, and every message `send`.
 ScheduleCosts uniformCosts(uint32_t stages, StageCosts costs, double send = 0);
 
 struct SlotTime {

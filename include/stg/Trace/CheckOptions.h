@@ -1,8 +1,8 @@
 //===- CheckOptions.h - what a trace set is checked for, and what is found --===//
 #pragma once
 
+#include "stg/Analysis/Roofline.h"
 #include "stg/Support/Diagnostics.h"
-#include "stg/Trace/Roofline.h"
 #include <map>
 #include <optional>
 #include <string>

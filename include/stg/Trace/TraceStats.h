@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "stg/Analysis/Roofline.h"
 #include "stg/Trace/CheckOptions.h"
 #include "stg/Trace/DecodedNode.h"
-#include "stg/Trace/Roofline.h"
 #include <map>
 
 namespace stg {

@@ -1,6 +1,6 @@
 //===- RooflineTest.cpp - times by hand ------------------------------------===//
 
-#include "stg/Trace/Roofline.h"
+#include "stg/Analysis/Roofline.h"
 #include "gtest/gtest.h"
 
 using namespace stg;
