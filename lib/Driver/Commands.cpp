@@ -2,11 +2,11 @@
 #include "stg/Driver/Commands.h"
 #include "TensorSearch.h"
 #include "stg/Chakra/EmitProgram.h"
-#include "stg/Driver/Explain.h"
 #include "stg/IR/Printer.h"
 #include "stg/Support/AtomicOutput.h"
 #include "stg/Syntax/Formatter.h"
 #include "stg/Trace/Unroll.h"
+#include "llvm/Support/Process.h"
 #include <fmt/format.h>
 
 using namespace stg;
@@ -158,6 +158,33 @@ static void explainPath(const std::vector<CompiledWorkload> &workloads, const Ex
     reportNoTensor(programs, *pattern, *selector, options.tensor, compilation.diags());
 }
 
+/// A file that cannot be written is reported.
+static void writeFile(StringRef path, StringRef text, Diagnostics &diags) {
+  llvm::handleAllErrors(writeOutputFile(path, text), [&](const OutputError &output) {
+    diags.report(diag::OutputUnwritable{.path = output.path(), .reason = output.what()});
+  });
+}
+
+static void explainSchedules(const std::vector<CompiledWorkload> &workloads, const ExplainOptions &options,
+                             Diagnostics &diags) {
+  unsigned columns = llvm::sys::Process::StandardOutColumns();
+  llvm::raw_ostream &os = options.svg == "-" ? llvm::nulls() : llvm::outs();
+  bool found = false;
+  for (const CompiledWorkload &workload : workloads) {
+    if (!workload.program.pipeline)
+      continue;
+    if (found || options.communication || !options.tensor.empty())
+      os << "\n";
+    explainSchedule(workload, options.costs, columns ? columns : 120, os);
+    found = true;
+  }
+  if (!found)
+    diags.report(diag::NothingScheduled{.path = options.input})
+        .help("a plan has one by `pipeline over pp { … }`, on an axis of 2 ranks or more");
+  else if (!options.svg.empty())
+    writeFile(options.svg, scheduleSvg(workloads, options.costs), diags);
+}
+
 ExitStatus stg::explain(const ExplainOptions &options, DiagnosticFormat format) {
   Compilation compilation(options.compile);
   Diagnostics &diags = compilation.diags();
@@ -171,6 +198,8 @@ ExitStatus stg::explain(const ExplainOptions &options, DiagnosticFormat format) 
       llvm::outs() << "\n";
     explainCommunication(workloads[i], options.style, compilation.sources(), llvm::outs());
   }
+  if (options.schedule)
+    explainSchedules(workloads, options, diags);
   return finish(diags, format);
 }
 
@@ -190,10 +219,8 @@ ExitStatus stg::formatFiles(const FormatOptions &options, DiagnosticFormat forma
     if (options.check) {
       llvm::outs() << input << ": would be reformatted\n";
       differs = true;
-    } else if (llvm::Error error = writeOutputFile(input, StringRef(*text))) {
-      llvm::handleAllErrors(std::move(error), [&](const OutputError &output) {
-        diags.report(diag::OutputUnwritable{.path = output.path(), .reason = output.what()});
-      });
+    } else {
+      writeFile(input, *text, diags);
     }
   }
   ExitStatus status = finish(diags, format);

@@ -1,6 +1,7 @@
 //===- Report.cpp - what a compiled workload costs, for people --------------===//
 #include "stg/Driver/Report.h"
 #include "PathText.h"
+#include "ScheduleRuns.h"
 #include "WorkloadCosts.h"
 #include "stg/Support/CountText.h"
 #include "llvm/ADT/STLExtras.h"
@@ -49,6 +50,7 @@ public:
     os_ << fmt::format("{}: {} of {} on {}\n", name_, passText(program_.mode), program_.text(program_.name).str(),
                        meshText(program_.mesh));
     printSizes();
+    printSchedule();
     if (style_ == ReportStyle::Formulas)
       printTotalFormulas();
     else
@@ -80,6 +82,20 @@ private:
       sizes += fmt::format("; {} micro-batches of this size", program_.plan.microBatches);
     if (!sizes.empty())
       os_ << "  sizes       " << sizes << "\n";
+  }
+
+  void printSchedule() {
+    if (!program_.pipeline)
+      return;
+    ScheduleFacts facts = scheduleFacts(program_);
+    ScheduleRun run = unitCostRun(facts.schedule);
+    os_ << fmt::format("  schedule    {} on {} ranks x {}, {}: makespan {} unit costs, bubble {:.1f} %", facts.name,
+                       program_.pipeline->ranks(), counted(std::to_string(facts.chunks), "chunk"),
+                       microBatchText(program_.pipeline->placement), run.scale.text(run.times.makespan),
+                       100 * run.bubble());
+    if (!facts.inFlight.empty())
+      os_ << fmt::format(", {} in flight at most", *llvm::max_element(facts.inFlight));
+    os_ << "\n";
   }
 
   void printTotals() {

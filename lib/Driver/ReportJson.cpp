@@ -1,5 +1,6 @@
 //===- ReportJson.cpp - what a compiled workload costs, for programs --------===//
 // docs/report.md lists the keys.
+#include "ScheduleRuns.h"
 #include "WorkloadCosts.h"
 #include "stg/Driver/Report.h"
 #include "llvm/Support/JSON.h"
@@ -15,7 +16,7 @@ public:
       : workload_(workload), program_(workload.program), style_(style), costs_(costsOf(program_)) {}
 
   json::Object run() const {
-    return json::Object{{"model", program_.text(program_.name)},
+    json::Object report{{"model", program_.text(program_.name)},
                         {"mode", spelling(program_.mode)},
                         {"sizes", sizes()},
                         {"ranks", program_.mesh.ranks()},
@@ -27,6 +28,9 @@ public:
                         {"classes", classes()},
                         {"communication", communication()},
                         {"opVisits", static_cast<int64_t>(workload_.opVisits)}};
+    if (program_.pipeline)
+      report["schedule"] = schedule();
+    return report;
   }
 
 private:
@@ -47,6 +51,18 @@ private:
     for (const SizeParameter &size : program_.sizes)
       sizes[program_.text(size.name)] = size.symbol.size().value_or(0);
     return sizes;
+  }
+
+  json::Object schedule() const {
+    ScheduleFacts facts = scheduleFacts(program_);
+    ScheduleRun run = unitCostRun(facts.schedule);
+    return json::Object{{"name", facts.name},
+                        {"ranks", program_.pipeline->ranks()},
+                        {"chunks", facts.chunks},
+                        {"micro_batches", program_.pipeline->placement.microBatches},
+                        {"makespan", run.times.makespan},
+                        {"bubble", run.bubble()},
+                        {"in_flight", json::Array(facts.inFlight)}};
   }
 
   json::Object parameters() const {

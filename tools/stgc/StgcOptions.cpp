@@ -1,5 +1,6 @@
 //===- StgcOptions.cpp - the command line of stgc ---------------------------------===//
 #include "StgcOptions.h"
+#include "stg/Analysis/MachineOption.h"
 #include "stg/Support/ClosestName.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -21,6 +22,8 @@ constexpr const char *kOverview =
     "  stgc explain run.stg --comm              every collective and the plan lines that cause it; --formula\n"
     "  stgc explain run.stg --tensor blocks[7].attn.q\n"
     "                                           the rule that gives each axis to a dim of it, who lost; who reads it\n"
+    "  stgc explain run.stg --schedule --svg chart.svg\n"
+    "                                           what each rank of a pipeline does in turn, its makespan and bubble\n"
     "  stgc fmt my.stg                          the one format, in place; --check changes nothing\n\n"
     "`use std.ffn` is looked for in -I folders, STG_PATH, and the library that comes with stgc.\n"
     "Exit status: 0 done; 1 the input is wrong (messages say why); 2 wrong command line; 3 the system failed\n"
@@ -31,7 +34,7 @@ cl::OptionCategory category("Options of stgc");
 cl::SubCommand buildCommand("build", "compile workloads into traces (default)");
 cl::SubCommand checkCommand("check", "check files, print messages only");
 cl::SubCommand reportCommand("report", "print parameters, FLOPs, bytes and traffic");
-cl::SubCommand explainCommand("explain", "why layouts and traffic are what they are");
+cl::SubCommand explainCommand("explain", "why layouts, traffic and schedules are what they are");
 cl::SubCommand fmtCommand("fmt", "format files in place");
 
 cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<file.stg>"), cl::sub(buildCommand),
@@ -94,6 +97,23 @@ cl::opt<std::string>
     tensor("tensor", cl::value_desc("path"),
            cl::desc("where a tensor is and why: blocks[7].attn.q, wte, attn.q in any unit, blocks[0..4].ffn.*"),
            cl::sub(explainCommand), cl::cat(category));
+cl::opt<bool> schedule("schedule", cl::desc("stages and lists of a pipeline, its makespan and bubble"),
+                       cl::sub(explainCommand), cl::cat(category));
+cl::opt<std::string> cost("cost", cl::value_desc("F=1,I=1,W=1,comm=0"),
+                          cl::desc("with --schedule: costs of actions and messages, for all stages"),
+                          cl::sub(explainCommand), cl::cat(category));
+cl::opt<std::string> svg("svg", cl::value_desc("file"), cl::desc("with --schedule: draw the chart; `-`: print it only"),
+                         cl::sub(explainCommand), cl::cat(category));
+cl::opt<double> peakTflops("peak-tflops", cl::value_desc("T"),
+                           cl::desc("with --schedule: peak of the machine in 10^12 FLOP/s"), cl::sub(explainCommand),
+                           cl::cat(category));
+cl::opt<double> hbmGbps("hbm-gbps", cl::value_desc("G"),
+                        cl::desc("with --schedule: its memory bandwidth in 10^9 bytes/s"), cl::sub(explainCommand),
+                        cl::cat(category));
+cl::opt<double> linkGbps("link-gbps", cl::value_desc("G"),
+                         cl::desc("with --schedule: bandwidth of messages between stages in 10^9 bytes/s; without it "
+                                  "they take no time"),
+                         cl::sub(explainCommand), cl::cat(category));
 cl::opt<bool> checkOnly("check", cl::desc("change nothing; exit 1 and name the files that would change"),
                         cl::sub(fmtCommand), cl::cat(category));
 cl::opt<DiagnosticFormat>
@@ -102,6 +122,41 @@ cl::opt<DiagnosticFormat>
                       clEnumValN(DiagnosticFormat::Json, "json", "for programs (docs/diagnostics.md)")),
            cl::init(DiagnosticFormat::Text), cl::sub(buildCommand), cl::sub(checkCommand), cl::sub(reportCommand),
            cl::sub(explainCommand), cl::sub(fmtCommand), cl::cat(category));
+
+bool usageError(const llvm::Twine &text) {
+  llvm::errs() << "error: " << text << "\n";
+  return false;
+}
+
+std::optional<double> given(const cl::opt<double> &option) {
+  return option.getNumOccurrences() ? std::optional<double>(option) : std::nullopt;
+}
+
+/// False: the usage was wrong, and said so.
+bool parseCosts(ScheduleCostOptions &costs) {
+  const cl::Option *about[] = {&cost, &svg, &peakTflops, &hbmGbps, &linkGbps};
+  for (const cl::Option *option : about)
+    if (option->getNumOccurrences() && !schedule)
+      return usageError("--" + option->ArgStr + " is about a schedule: stgc explain " + input + " --schedule");
+  auto machine = machineOf(given(peakTflops), given(hbmGbps));
+  if (auto *fault = std::get_if<std::string>(&machine))
+    return usageError(*fault);
+  costs.machine = std::get<std::optional<Machine>>(machine);
+  if (linkGbps.getNumOccurrences()) {
+    if (!(linkGbps > 0))
+      return usageError("--link-gbps must be greater than 0");
+    costs.linkGbps = linkGbps;
+  }
+  if (!cost.getNumOccurrences())
+    return true;
+  if (costs.machine || costs.linkGbps > 0)
+    return usageError("--cost says what actions cost, and so does a machine: give one of them");
+  auto read = readStageCosts(cost);
+  if (auto *fault = std::get_if<std::string>(&read))
+    return usageError("--cost: " + *fault);
+  costs.given = std::get<StageCosts>(read);
+  return true;
+}
 
 } // namespace
 
@@ -152,12 +207,15 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
   } else if (reportCommand) {
     options.command = ReportOptions{compile, input, json, formula ? ReportStyle::Formulas : ReportStyle::Numbers};
   } else if (explainCommand) {
-    if (!comm && tensor.empty()) {
-      llvm::errs() << "error: explain what? --comm, or --tensor blocks[7].attn.q\n";
+    ScheduleCostOptions costs;
+    if (!parseCosts(costs))
+      return std::nullopt;
+    if (!comm && tensor.empty() && !schedule) {
+      llvm::errs() << "error: explain what? --comm, --schedule, or --tensor blocks[7].attn.q\n";
       return std::nullopt;
     }
-    options.command =
-        ExplainOptions{compile, input, comm, tensor, formula ? ReportStyle::Formulas : ReportStyle::Numbers};
+    options.command = ExplainOptions{
+        compile, input, comm, tensor, formula ? ReportStyle::Formulas : ReportStyle::Numbers, schedule, costs, svg};
   } else if (fmtCommand) {
     options.command = FormatOptions{{inputs.begin(), inputs.end()}, checkOnly};
   } else {

@@ -3,8 +3,7 @@
 #define STG_DRIVER_COMMANDS_H
 
 #include "stg/Chakra/EmitProgram.h"
-#include "stg/Driver/Compile.h"
-#include "stg/Driver/Report.h"
+#include "stg/Driver/Explain.h"
 #include "stg/Support/DiagnosticRenderer.h"
 
 namespace stg {
@@ -43,6 +42,9 @@ struct ExplainOptions {
   bool communication = false; ///< every collective
   std::string tensor;         ///< path of tensors, or empty
   ReportStyle style = ReportStyle::Numbers;
+  bool schedule = false; ///< lists and times of the pipeline
+  ScheduleCostOptions costs;
+  std::string svg; ///< file of the chart, `-` for the chart instead of text, or empty
 };
 ExitStatus explain(const ExplainOptions &options, DiagnosticFormat format);
 
