@@ -14,8 +14,8 @@ std::optional<Enum> find(const llvm::StringLiteral (&names)[count], llvm::String
 }
 
 // Each in the order of its enumeration.
-constexpr llvm::StringLiteral kLevels[] = {"elaborated", "typed", "differentiated", "laid", "explicit", "stored",
-                                           "scheduled"};
+constexpr llvm::StringLiteral kLevels[] = {"elaborated", "typed",  "differentiated", "laid",
+                                           "explicit",   "stored", "scheduled"};
 constexpr llvm::StringLiteral kModes[] = {"forward", "train", "prefill", "decode"};
 constexpr llvm::StringLiteral kReduceFns[] = {"sum", "max", "min", "prod"};
 constexpr llvm::StringLiteral kParts[] = {"forward", "input-grad", "weight-grad", "recompute", "sync", "step"};

@@ -37,11 +37,12 @@ private:
     if (groupSize(pipeline_.atoms, atoms) != placement.ranks)
       fail("has " + llvm::Twine(placement.ranks) + " ranks on atoms of " +
            llvm::Twine(groupSize(pipeline_.atoms, atoms)));
+    if (placement.microBatches != program_.plan.microBatches)
+      fail("has another number of micro-batches than the plan");
     if (placement.copies.empty() || placement.microBatches % placement.copies.size() != 0)
       return fail("has copies that cannot share the micro-batches");
     for (const std::vector<uint32_t> &copy : placement.copies)
-      if (copy.size() != placement.stages ||
-          llvm::any_of(copy, [&](uint32_t rank) { return rank >= placement.ranks; }))
+      if (copy.size() != placement.stages || llvm::any_of(copy, [&](uint32_t rank) { return rank >= placement.ranks; }))
         fail("places stages on ranks that it has not");
   }
 

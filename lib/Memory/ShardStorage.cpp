@@ -160,12 +160,14 @@ private:
     body.name = unit.path;
     StepBuilder builder(program_, body);
     builder.begin(Part::Sync, NameId(), {});
+    std::optional<ValueId> loss;
     if (!rank || (lossRanks_.size() == 1 && lossRanks_.front() == *rank))
-      reportLoss(builder);
+      loss = sumLoss(builder);
     sync(builder, slots, counted);
     if (!rank)
       scaleNorm(builder);
     step(builder, slots);
+    reportLoss(builder, loss);
     add(std::move(body), std::move(unit), rank);
   }
 
@@ -176,9 +178,11 @@ private:
     body.name = unit.path;
     StepBuilder builder(program_, body);
     builder.begin(Part::Sync, NameId(), {});
+    std::optional<ValueId> loss;
     if (lossRanks_.size() > 1)
-      reportLoss(builder);
+      loss = sumLoss(builder);
     scaleNorm(builder);
+    reportLoss(builder, loss);
     add(std::move(body), std::move(unit), std::nullopt);
   }
 
@@ -397,17 +401,24 @@ private:
     builder.addEffect(OpKind::Tally, sum, {*norm});
   }
 
-  /// The loss of the step: mean over the micro-batches, the same on all ranks.
-  void reportLoss(StepBuilder &builder) {
+  /// The loss of the step, the same on all ranks, still a sum over the micro-batches.
+  std::optional<ValueId> sumLoss(StepBuilder &builder) {
     std::optional<uint32_t> loss = scalar("loss");
     if (!loss)
-      return;
+      return std::nullopt;
     ValueId total = readScalar(builder, *loss, lossAtoms_, "loss");
-    total = builder.allReduce({total}, lossAtoms_)[0];
+    return builder.allReduce({total}, lossAtoms_)[0];
+  }
+
+  /// Its mean: last of all, so that nothing waits behind its all-reduce.
+  void reportLoss(StepBuilder &builder, std::optional<ValueId> total) {
+    if (!total)
+      return;
+    builder.begin(Part::Step, NameId(), {});
     if (program_.plan.microBatches > 1)
-      total = builder.map(MapFn::Div, {total, builder.constant(static_cast<double>(program_.plan.microBatches))},
+      total = builder.map(MapFn::Div, {*total, builder.constant(static_cast<double>(program_.plan.microBatches))},
                           ElementType::F32, "loss");
-    builder.body().outputs.push_back({context_.name("loss"), total});
+    builder.body().outputs.push_back({context_.name("loss"), *total});
   }
 
   ValueId readScalar(StepBuilder &builder, uint32_t scalar, const AtomList &partial, llvm::StringRef name) {

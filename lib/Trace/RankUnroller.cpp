@@ -80,6 +80,8 @@ private:
       if (action.microBatch >= actionsLeft_.size())
         actionsLeft_.resize(action.microBatch + 1);
       ++actionsLeft_[action.microBatch];
+      if (plan_.messages)
+        sendsLeft_ += plan_.messages->departures(action).size();
       if (!makesWeightGrad(action))
         return;
       if (action.stage >= lastWeightGrad_.size())
@@ -213,9 +215,20 @@ private:
       syncUnit(UnitId(last - 1 - synced));
   }
 
+  /// A message that others wait for goes before gradients that nobody waits for.
   void syncUnit(UnitId unit) {
-    if (plan_.templateOf(unit).runsInBatches())
+    if (!plan_.templateOf(unit).runsInBatches())
+      return;
+    if (sendsLeft_ == 0)
       emitPhase(unit, Phase::Sync);
+    else
+      unsynced_.push_back(unit);
+  }
+
+  void syncWhatWaited() {
+    for (UnitId unit : unsynced_)
+      emitPhase(unit, Phase::Sync);
+    unsynced_.clear();
   }
 
   //===--------------------------------------------------------------------===//
@@ -350,6 +363,8 @@ private:
     // One order of sends and collectives, or one for each receiver.
     chain(node, isAstraSim() ? lastCommunication_[0] : lastSent_[receiver]);
     emitMessage(node, transfer, microBatch);
+    if (--sendsLeft_ == 0)
+      syncWhatWaited();
   }
 
   void emitReceive(uint32_t sender, const Messages::Message &what) {
@@ -542,6 +557,8 @@ private:
   std::vector<size_t> lastWeightGrad_; ///< by stage: place in the list
 
   size_t position_ = 0;
+  size_t sendsLeft_ = 0;
+  std::vector<UnitId> unsynced_;                              ///< complete, behind sends that are still to come
   std::vector<std::vector<uint64_t>> records_, spareRecords_; ///< by micro-batch
   std::vector<uint64_t> stepIds_;
   std::vector<uint64_t> received_; ///< by number of the message

@@ -65,6 +65,10 @@ TEST_F(PipelineVerifier, StagesStandOnItsRanks) {
   pipeline().placement.copies[0][1] = 2;
   expectViolation("places stages on ranks that it has not");
 }
+TEST_F(PipelineVerifier, TheMicroBatchesAreThoseOfThePlan) {
+  program.plan.microBatches = 3;
+  expectViolation("has another number of micro-batches than the plan");
+}
 TEST_F(PipelineVerifier, CopiesShareTheMicroBatches) {
   pipeline().placement.copies.push_back({1, 0});
   pipeline().placement.microBatches = 3;

@@ -1,8 +1,8 @@
 //===- AllSchedulesTest.cpp - every schedule for every size that it takes --------===//
 
 #include "Schedule/ScheduleCases.h"
-#include "stg/Schedule/CheckSchedule.h"
 #include "stg/IR/ScheduleText.h"
+#include "stg/Schedule/CheckSchedule.h"
 #include "stg/Schedule/SimulateSchedule.h"
 #include "gtest/gtest.h"
 

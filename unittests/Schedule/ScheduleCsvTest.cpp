@@ -1,8 +1,8 @@
 //===- ScheduleCsvTest.cpp - schedules as PyTorch writes them --------------------------===//
 
 #include "Schedule/ScheduleCases.h"
-#include "stg/Schedule/CheckSchedule.h"
 #include "stg/IR/ScheduleText.h"
+#include "stg/Schedule/CheckSchedule.h"
 #include "gtest/gtest.h"
 
 using namespace stg;

@@ -161,7 +161,9 @@ error[E208]: H = 30 is not a multiple of KV = 8
 }
 
 TEST_F(DiagnosticTextTest, withoutAPlace) {
-  diags.report(diag::MicroBatchMultiple{.schedule = "interleaved_1f1b", .axis = "pp", .ranks = 4, .count = 30})
+  diags
+      .report(diag::ScheduleNeeds{
+          .schedule = "interleaved_1f1b", .rule = "micro-batches in multiples of pp = 4", .verb = "are", .count = 30})
       .detail("B = 960 / (micro = 1 x dp = 32) = 30")
       .note("B = 896 gives 28, B = 1024 gives 32");
   EXPECT_EQ(rendered(), R"(

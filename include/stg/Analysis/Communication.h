@@ -26,8 +26,8 @@ struct CommunicationRow {
 /// Whether the op sends anything: all-gather, reduce-scatter, all-reduce, all-to-all.
 bool communicates(OpKind kind);
 
-/// Rows in the order of bodies (by their first unit) and ops. `program` must be Explicit or later. With a pipeline those
-/// of the ranks at one place of it: without what it adds itself, messages and sums.
+/// Rows in the order of bodies (by their first unit) and ops. `program` must be Explicit or later. With a pipeline
+/// those of the ranks at one place of it: without what it adds itself, messages and sums.
 std::vector<CommunicationRow> communicationOf(const Program &program, uint32_t pipelineRank = 0);
 
 /// What the ranks at one place of the pipeline send to others in a step, in bytes, and how often.
