@@ -163,11 +163,14 @@ RankComparison compareRanks(const Program &original, const Program &split, const
     Side ranks{comparison.onRanks, *split.context};
     Comparison layouts({oneDevice, *split.context}, ranks);
     layouts.compareMicroBatches();
+    std::string lacking = missing(oneDevice, comparison.onRanks);
     InterpResult sameGradients = stepOf(split, inputs, comparison.onRanks, std::move(oneDevice));
     Comparison step({sameGradients, *split.context}, ranks);
     step.compareStep();
     comparison.compared = layouts.compared() + step.compared();
-    difference = layouts.difference().empty() ? step.difference() : layouts.difference();
+    for (const std::string &each : {layouts.difference(), lacking, step.difference()})
+      if (difference.empty())
+        difference = each;
     if (!difference.empty())
       comparison.difference = run + difference;
   } catch (const InterpFault &fault) {

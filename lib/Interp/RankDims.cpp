@@ -24,6 +24,14 @@ RankDims::RankDims(const Program &program) : ranks_(program.mesh.ranks()), atoms
   collectZigzag(program);
 }
 
+RankDims::RankDims(const RankDims &all, const Program &program, uint32_t pipelineRank) : RankDims(all) {
+  common_ = program.pipeline->atoms;
+  for (int64_t rank = 0; rank < program.mesh.ranks(); ++rank)
+    if (pipelineRankOf(program, rank) == pipelineRank)
+      some_.push_back(rank);
+  ranks_ = static_cast<int64_t>(some_.size());
+}
+
 RankDims::DimKey RankDims::rootOf(DimKey dim) const {
   for (auto parent = parents_.find(dim); parent != parents_.end(); parent = parents_.find(dim))
     dim = parent->second;
@@ -113,7 +121,7 @@ TensorDim RankDims::held(const Dim &dim, const Layout *layout, int64_t rank) {
   Digits fixed;
   if (layout)
     for (uint32_t atom : layout->atomsOn(dim.name))
-      fixed.emplace_back(atom, coordinate(rank, atoms_[atom]));
+      fixed.emplace_back(atom, coordinate(rank, atom));
   if (fixed.empty())
     return held;
   DimKey root = rootOf({dim.name, held.size});

@@ -2,6 +2,9 @@
 // A dim's positions are read as mixed-radix numbers with one digit per atom ever placed on it, in mesh order, major
 // first (language.md 5.2); a rank holds those whose digits, for the atoms that a layout has on the dim, are its
 // coordinates. Dims that a rename joins are one dim; dims of one name and different sizes are not.
+//
+// Ranks are counted from 0 among those that run together: all of the mesh, or one rank of the pipeline, whose members
+// have the coordinates on the pipeline's atoms in common.
 //===----------------------------------------------------------------------===//
 #ifndef STG_LIB_INTERP_RANKDIMS_H
 #define STG_LIB_INTERP_RANKDIMS_H
@@ -16,9 +19,19 @@ class RankDims {
 public:
   /// Collects what the layouts of the program's units place on each dim.
   explicit RankDims(const Program &program);
+  /// One rank of the pipeline.
+  RankDims(const RankDims &all, const Program &program, uint32_t pipelineRank);
 
   int64_t ranks() const { return ranks_; }
   const std::vector<MeshAtom> &atoms() const { return atoms_; }
+  bool areAll() const { return some_.empty(); }
+  /// The number in the mesh.
+  int64_t meshRank(int64_t rank) const { return some_.empty() ? rank : some_[static_cast<size_t>(rank)]; }
+  int64_t coordinate(int64_t rank, uint32_t atom) const { return stg::coordinate(meshRank(rank), atoms_[atom]); }
+  /// Whether no rank has a smaller coordinate.
+  bool isFirst(int64_t rank, uint32_t atom) const { return coordinate(rank, atom) == coordinate(0, atom); }
+  /// Whether the ranks have their coordinates in common, although the mesh has others.
+  bool isCommon(uint32_t atom) const { return llvm::is_contained(common_, atom); }
 
   /// Without a layout the dim is whole. Throws InterpFault if the atoms ever placed on it do not divide it, unless the
   /// plan pads: then the last ranks hold fewer positions, as padding is no part of the value.
@@ -37,6 +50,8 @@ private:
   std::shared_ptr<const HeldPositions> positions(const DimKey &dim, const Digits &fixed) const;
 
   int64_t ranks_ = 1;
+  std::vector<int64_t> some_; ///< numbers in the mesh, ascending; empty: all
+  AtomList common_;
   bool pads_ = false;
   std::vector<MeshAtom> atoms_;
   std::map<DimKey, DimKey> parents_;

@@ -41,8 +41,11 @@ template <class Visit> void forEachShared(const Tensor &source, const Tensor &ta
   }
 }
 
-bool sameOn(const AtomList &list, int64_t a, int64_t b, const std::vector<MeshAtom> &atoms) {
-  return llvm::all_of(list, [&](uint32_t atom) { return coordinate(a, atoms[atom]) == coordinate(b, atoms[atom]); });
+bool sameOn(const AtomList &list, int64_t a, int64_t b, const RankDims &dims) {
+  return llvm::all_of(list, [&](uint32_t atom) { return dims.coordinate(a, atom) == dims.coordinate(b, atom); });
+}
+bool isFirstOn(const AtomList &list, int64_t rank, const RankDims &dims) {
+  return llvm::all_of(list, [&](uint32_t atom) { return dims.isFirst(rank, atom); });
 }
 
 [[noreturn]] void nobodyHolds() { throw InterpFault("no rank holds some positions that are needed"); }
@@ -61,17 +64,17 @@ Tensor wholeValue(const TensorType &type, const Layout &layout, const RankTensor
     if (layout.places[atom].fn != fn)
       throw InterpFault("is a pending sum and a pending maximum at once");
   for (int64_t first = 0; first < dims.ranks(); ++first) {
-    if (llvm::any_of(pending, [&](uint32_t atom) { return coordinate(first, dims.atoms()[atom]) != 0; }))
+    if (!isFirstOn(pending, first, dims))
       continue;
     Tensor sum = parts[static_cast<size_t>(first)];
     for (int64_t rank = first + 1; rank < dims.ranks() && !pending.empty(); ++rank)
-      if (sameOn(others, first, rank, dims.atoms()))
+      if (sameOn(others, first, rank, dims))
         for (size_t i = 0; i < sum.data.size(); ++i)
           sum.data[i] = reduced(fn, sum.data[i], parts[static_cast<size_t>(rank)].data[i]);
     forEachShared(sum, whole, [&](size_t from, size_t to) {
       if (known[to] && !agree(whole.data[to], sum.data[from]))
         throw InterpFault("is " + std::to_string(whole.data[to]) + " on one rank and " +
-                          std::to_string(sum.data[from]) + " on rank " + std::to_string(first) +
+                          std::to_string(sum.data[from]) + " on rank " + std::to_string(dims.meshRank(first)) +
                           ", which should hold the same");
       known[to] = true;
       whole.data[to] = sum.data[from];
@@ -135,7 +138,7 @@ RankTensors relaid(const TensorType &type, const Layout &from, const Layout &to,
     Tensor &result = results.emplace_back(Tensor::filled(type.element, dims.held(type, &to, rank)));
     std::vector<bool> known(result.data.size(), false);
     for (int64_t member = 0; member < dims.ranks(); ++member) {
-      if (!sameOn(fixed, rank, member, dims.atoms()))
+      if (!sameOn(fixed, rank, member, dims))
         continue;
       const Tensor &part = parts[static_cast<size_t>(member)];
       forEachShared(part, result, [&](size_t source, size_t target) {
@@ -145,7 +148,7 @@ RankTensors relaid(const TensorType &type, const Layout &from, const Layout &to,
     }
     if (llvm::is_contained(known, false))
       nobodyHolds();
-    if (llvm::any_of(zeroed, [&](uint32_t atom) { return coordinate(rank, dims.atoms()[atom]) != 0; }))
+    if (!isFirstOn(zeroed, rank, dims))
       std::fill(result.data.begin(), result.data.end(), 0);
   }
   return results;

@@ -14,13 +14,19 @@ template <class Slot> size_t bindingPlace(const std::vector<Slot> &slots, uint32
   return place;
 }
 
+void add(const RankTensors &values, RankTensors &sums) {
+  for (size_t rank = 0; rank < values.size(); ++rank)
+    for (size_t i = 0; i < values[rank].data.size(); ++i)
+      sums[rank].data[i] += values[rank].data[i];
+}
+
 } // namespace
 
-StepStore::Stored *StepStore::find(std::vector<Stored> &list, llvm::StringRef name,
-                                   const std::optional<Layout> &layout) {
-  for (Stored &stored : list)
-    if (stored.name == name && stored.layout == layout)
-      return &stored;
+template <class Entry>
+Entry *StepStore::find(std::vector<Entry> &list, llvm::StringRef name, const std::optional<Layout> &layout) {
+  for (Entry &entry : list)
+    if (entry.name == name && entry.layout == layout)
+      return &entry;
   return nullptr;
 }
 
@@ -113,11 +119,16 @@ std::pair<std::string, TensorType> StepStore::stateAt(UnitId id, uint32_t slot) 
   return {program.text(state.name).str(), state.type};
 }
 
-RankTensors StepStore::state(UnitId unit, uint32_t slot) {
+int64_t StepStore::timeOf(int64_t microBatch) const {
+  return microBatch == kOfStep ? context_.program.plan.microBatches : microBatch;
+}
+
+RankTensors StepStore::state(UnitId unit, uint32_t slot, int64_t microBatch) {
   auto [name, type] = stateAt(unit, slot);
   const std::optional<Layout> &layout = context_.program.body(context_.program.units[unit.index]).states[slot].layout;
-  if (Stored *stored = find(states_, name, layout))
-    return stored->parts;
+  if (StoredState *state = find(states_, name, layout))
+    if (auto behind = state->writes.lower_bound(timeOf(microBatch)); behind != state->writes.begin())
+      return std::prev(behind)->second;
   const Tensor &whole = external("state " + name, name, type, givenFor(name), [&, &type = type] {
     Tensor zeros = Tensor::filled(type.element, wholeDims(type));
     if (std::optional<Tensor> weight = masteredWeight(unit, slot))
@@ -138,22 +149,13 @@ std::optional<Tensor> StepStore::masteredWeight(UnitId unit, uint32_t slot) {
   return std::nullopt;
 }
 
-void StepStore::writeState(UnitId unit, uint32_t slot, RankTensors value) {
+void StepStore::writeState(UnitId unit, uint32_t slot, int64_t microBatch, RankTensors value) {
   auto [name, type] = stateAt(unit, slot);
   const std::optional<Layout> &layout = context_.program.body(context_.program.units[unit.index]).states[slot].layout;
-  if (Stored *stored = find(pendingStates_, name, layout))
-    stored->parts = std::move(value);
-  else
-    pendingStates_.push_back({name, type, layout, std::move(value)});
-}
-
-void StepStore::commitStates() {
-  for (Stored &pending : pendingStates_)
-    if (Stored *stored = find(states_, pending.name, pending.layout))
-      stored->parts = std::move(pending.parts);
-    else
-      states_.push_back(std::move(pending));
-  pendingStates_.clear();
+  StoredState *state = find(states_, name, layout);
+  if (!state)
+    state = &states_.emplace_back(StoredState{name, type, layout, {}});
+  state->writes[timeOf(microBatch)] = std::move(value);
 }
 
 //===----------------------------------------------------------------------===//
@@ -174,9 +176,7 @@ void StepStore::accumulate(UnitId unit, uint32_t slot, const Value &operand, con
       part.element = type.element;
     return;
   }
-  for (size_t rank = 0; rank < value.size(); ++rank)
-    for (size_t i = 0; i < value[rank].data.size(); ++i)
-      buffer->parts[rank].data[i] += value[rank].data[i];
+  add(value, buffer->parts);
 }
 
 RankTensors StepStore::gradient(UnitId unit, uint32_t slot) const {
@@ -186,6 +186,24 @@ RankTensors StepStore::gradient(UnitId unit, uint32_t slot) const {
     if (buffer.name == name && buffer.layout == own.buffer)
       return buffer.parts;
   throw InterpFault("reads the gradient of `" + name + "`, to which nothing was added");
+}
+
+void StepStore::sumBuffers(llvm::ArrayRef<StepStore *> holders, const std::string &weight) {
+  std::vector<Stored> sums;
+  for (const StepStore *holder : holders)
+    for (const Stored &buffer : holder->buffers_)
+      if (buffer.name == weight) {
+        if (Stored *sum = find(sums, weight, buffer.layout))
+          add(buffer.parts, sum->parts);
+        else
+          sums.push_back(buffer);
+      }
+  for (StepStore *holder : holders)
+    for (const Stored &sum : sums)
+      if (Stored *buffer = find(holder->buffers_, weight, sum.layout))
+        buffer->parts = sum.parts;
+      else
+        holder->buffers_.push_back(sum);
 }
 
 void StepStore::replaceGradients() {
@@ -211,9 +229,20 @@ void StepStore::assign(UnitId unit, uint32_t slot, const Value &operand, RankTen
   auto [name, type] = weightAt(unit, slot);
   for (Tensor &part : value)
     part.element = type.element;
-  if (find(assigned_, name, own.layout))
-    throw InterpFault("assigns `" + name + "` again");
+  if (Stored *known = find(assigned_, name, own.layout)) {
+    // On one device the steps of all ranks of a pipeline come together.
+    for (size_t rank = 0; rank < value.size(); ++rank)
+      if (!context_.program.pipeline || (context_.dims && !context_.dims->areAll()) ||
+          !(largestDifference(known->parts[rank], value[rank]) <= 1e-9))
+        throw InterpFault("assigns `" + name + "` again");
+    return;
+  }
   assigned_.push_back({name, type, own.layout, std::move(value)});
+}
+
+bool StepStore::lacksNew(const std::string &weight) const {
+  return externals_.contains("weight " + weight) &&
+         llvm::none_of(assigned_, [&](const Stored &stored) { return stored.name == weight; });
 }
 
 std::string StepStore::scalarName(uint32_t scalar) const {
@@ -226,8 +255,7 @@ void StepStore::tally(uint32_t scalar, const Value &operand, const RankTensors &
     return;
   if (context_.dims && known->second.layout != operand.layout)
     throw InterpFault("adds to the scalar " + scalarName(scalar) + " in another layout than earlier tallies");
-  for (size_t rank = 0; rank < value.size(); ++rank)
-    known->second.parts[rank].data.front() += value[rank].data.front();
+  add(value, known->second.parts);
 }
 
 RankTensors StepStore::total(uint32_t scalar, const Value &result) const {
@@ -250,7 +278,12 @@ std::vector<NamedTensor> StepStore::wholes(const std::vector<Stored> &list) cons
   return all;
 }
 
-std::vector<NamedTensor> StepStore::writtenStates() const { return wholes(states_); }
+std::vector<NamedTensor> StepStore::writtenStates() const {
+  std::vector<NamedTensor> all;
+  for (const StoredState &state : states_)
+    all.push_back({state.name, context_.whole(state.type, state.layout, state.writes.rbegin()->second)});
+  return all;
+}
 
 std::vector<NamedTensor> StepStore::gradients() const {
   std::vector<NamedTensor> all;

@@ -102,7 +102,9 @@ private:
       } catch (const InterpFault &fault) {
         if (!context_.dims)
           throw;
-        throw InterpFault("on rank " + std::to_string(rank) + ": " + fault.what(), fault.where());
+        throw InterpFault("on rank " + std::to_string(context_.dims->meshRank(static_cast<int64_t>(rank))) + ": " +
+                              fault.what(),
+                          fault.where());
       }
     }
     if (op_.kind == OpKind::Append)
@@ -150,13 +152,23 @@ private:
         checkMoves(*from.layout, *to.layout);
       }
       results.push_back(relaid(*from.type, *from.layout, *to.layout, operand(i), *context_.dims));
+      if (op_.kind == OpKind::Demote && movesCommonAtoms() && !outside_.keepsShare())
+        for (Tensor &part : results.back())
+          std::fill(part.data.begin(), part.data.end(), 0);
     }
     return results;
+  }
+
+  bool movesCommonAtoms() const {
+    return llvm::any_of(op_.get<CollectiveFields>().atoms,
+                        [&](uint32_t atom) { return context_.dims->isCommon(atom); });
   }
 
   /// A collective moves exactly its atoms, all in the way that it states.
   void checkMoves(const Layout &from, const Layout &to) const {
     const auto &fields = op_.get<CollectiveFields>();
+    if (op_.kind != OpKind::Demote && movesCommonAtoms())
+      throw InterpFault("joins ranks of the pipeline, which run this at different times");
     for (uint32_t atom = 0; atom < from.places.size(); ++atom) {
       const Place &old = from.places[atom], &wanted = to.places[atom];
       bool isMember = llvm::is_contained(fields.atoms, atom);
@@ -204,6 +216,11 @@ void UnitRun::run(UnitOutside &outside, llvm::function_ref<bool(const Op &)> wan
                         fault.where().valid() ? fault.where() : op.where);
     }
   }
+}
+
+Tensor UnitRun::whole(ValueId id, const RankTensors &parts) const {
+  const Value &value = body_.value(id);
+  return value.type ? context_.whole(*value.type, value.layout, parts) : parts.front();
 }
 
 const RankTensors &UnitRun::value(ValueId id) const {

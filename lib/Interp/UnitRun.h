@@ -1,4 +1,4 @@
-//===- UnitRun.h - the body of one unit, on all ranks -----------------------===//
+//===- UnitRun.h - the body of one unit, on the ranks that run it -----------===//
 // Ops run one after the other, each on every rank before the next: so a collective finds all its operands. Values stay
 // until the micro-batch is done, for the backward ops that read them. On one device there is one "rank", every dim is
 // whole and layout ops are the identity.
@@ -24,13 +24,15 @@ public:
   virtual void accumulate(uint32_t slot, const Value &operand, const RankTensors &value) = 0;
   virtual void assign(uint32_t slot, const Value &operand, RankTensors value) = 0;
   virtual void tally(uint32_t scalar, const Value &operand, const RankTensors &value) = 0;
+  /// Whether these ranks keep their share of what becomes partial over the pipeline; else they give zero.
+  virtual bool keepsShare() const = 0;
 };
 
-/// What all units of a run share.
+/// What all units on the same ranks share.
 struct RunContext {
   const Program &program;
+  int64_t &elements;        ///< made so far, in all of the run
   RankDims *dims = nullptr; ///< null: one device
-  int64_t elements = 0;     ///< made so far
 
   size_t ranks() const { return dims ? static_cast<size_t>(dims->ranks()) : 1; }
   TensorDim held(const Dim &dim, const std::optional<Layout> &layout, size_t rank) const;
@@ -50,6 +52,9 @@ public:
   void run(UnitOutside &outside, llvm::function_ref<bool(const Op &)> wanted,
            llvm::function_ref<void(ValueId, const RankTensors &)> made);
 
+  const Body &body() const { return body_; }
+  /// The value that the ranks hold together; this also compares what ranks should hold alike.
+  Tensor whole(ValueId id, const RankTensors &parts) const;
   /// Throws InterpFault if the value has not been computed.
   const RankTensors &value(ValueId id) const;
   /// `blocks[1].attn.q`; the path alone where the value has no name.

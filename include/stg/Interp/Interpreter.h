@@ -7,9 +7,27 @@
 // then, once, the Sync ops of the units in reverse and the Step ops in order. Units that have neither forward nor
 // backward ops (the `step` unit) synchronise last and step first: the clipping that all units read is theirs.
 //
+// A pipeline is ignored on one device. On ranks, it is ignored before level Scheduled: all ranks do everything, and
+// those that differ on its atoms are copies. From Scheduled on, each rank of the pipeline, which is the ranks of the
+// mesh with that coordinate on its axis, has only its stages and its units of the step, with weights, states, gradient
+// buffers and scalars of its own:
+//  - It runs its list of actions in order. F runs the Forward ops of the stage's units in order, I the InputGrad and
+//    Recompute ops in reverse, W the WeightGrad ops in reverse, B all three; of an overlapped pair F comes first. A
+//    slot runs when all that it reads of other ranks has arrived.
+//  - A transfer arrives when the action that makes the value has run: F; B or I for a cotangent. Where a unit has one
+//    value under two outputs, one transfer brings both.
+//  - Behind all actions come the sums of buffers, layout by layout; then Sync of the stages' units in reverse, of each
+//    rank's own units of the step, and of the common ones, which all ranks run together: their Total reads each rank's
+//    own scalar, their Tally adds to each. Then Step.
+//  - Within a rank, what becomes partial over the pipeline is that rank's share; in Sync of a stage that several ranks
+//    have, the rank of the first copy keeps it and the others give zero.
+//  - What several ranks hold must be the same on all of them in the end.
+// A micro-batch finds a state as the micro-batches before it left it, and the step as all did.
+//
 // Needs    every size has a value; on ranks level Laid or later, and dims that the atoms on them divide.
 // Throws   InterpFault, with the value's path in front, where program and inputs do not fit; without one if the program
-//          has more than 50 million elements.
+//          has more than 50 million elements, if ranks of a pipeline wait for each other or for what nobody sends, if a
+//          value is sent for nothing, and if ranks differ in what they hold alike.
 // Cost     the product of all dims of each op, times ranks: for sizes of a few elements.
 //===----------------------------------------------------------------------===//
 #ifndef STG_INTERP_INTERPRETER_H
