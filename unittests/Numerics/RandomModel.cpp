@@ -454,7 +454,7 @@ private:
 
 RandomModel randomModel(uint64_t seed) { return ModelWriter(seed).run(); }
 
-std::string randomPlan(uint64_t seed, const RandomModel &model, Rest rest) {
+std::string randomPlan(uint64_t seed, const RandomModel &model, Rest rest, Cut cut) {
   Random random(seed);
   struct Axis {
     std::string name;
@@ -494,7 +494,16 @@ std::string randomPlan(uint64_t seed, const RandomModel &model, Rest rest) {
   for (const Axis &axis : mesh)
     batchRanks *= onBatch.count(axis.name) ? axis.size : 1;
   int64_t microBatches = 1;
-  if (random.chance(50) && 8 % batchRanks == 0) {
+  if (cut == Cut::Always) {
+    static const Dims kSchedules = {
+        "gpipe",    "1f1b",     "interleaved_1f1b(chunks = 2)", "interleaved_zb(chunks = 2)", "zb_h1", "zb_h2", "zb_v",
+        "dualpipe", "dualpipev"};
+    axes += ", pp = 2";
+    ranks *= 2;
+    microBatches = 4;
+    rules += "  pipeline over pp {\n    schedule " + random.pick(kSchedules) + "\n    cut " +
+             (random.chance(50) ? "even" : "balanced") + "\n  }\n  microbatch " + std::to_string(8 / batchRanks) + "\n";
+  } else if (random.chance(50) && 8 % batchRanks == 0) {
     microBatches = random.chance(50) ? 2 : 3;
     rules += "  microbatch " + std::to_string(8 / batchRanks) + "\n";
   }

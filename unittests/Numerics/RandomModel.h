@@ -22,8 +22,11 @@ RandomModel randomModel(uint64_t seed);
 /// What a plan's rules say of axes that do not divide a dim. With Pad there are axes of 3 ranks as well.
 enum class Rest { Replicate, Pad };
 
+/// Whether the model is cut into a pipeline of 2 ranks, with a random schedule.
+enum class Cut { Never, Always };
+
 /// `plan p` and a workload that trains `model m` by it.
-std::string randomPlan(uint64_t seed, const RandomModel &model, Rest rest = Rest::Replicate);
+std::string randomPlan(uint64_t seed, const RandomModel &model, Rest rest = Rest::Replicate, Cut cut = Cut::Never);
 
 } // namespace stg
 
