@@ -38,20 +38,27 @@ void parse(benchmark::State &state, const std::string &path) {
       benchmark::Counter(static_cast<double>(sources.numLines(file)), benchmark::Counter::kIsIterationInvariantRate);
 }
 
-/// A workload of the shipped files, with the layers that the benchmark's argument says.
+/// A workload of the shipped files, with the layers that the benchmark's argument says, or another parameter.
 struct Subject {
   const char *path; ///< from the source tree's root
   const char *workload;
+  const char *parameter = "model.L";
+
+  std::vector<std::string> settings(int64_t argument) const {
+    return {std::string(parameter) + "=" + std::to_string(argument)};
+  }
 };
 constexpr Subject kLlama3 = {"/stdlib/models/llama3.stg", "llama3_8b"};
 constexpr Subject kGpt3 = {"/stdlib/models/gpt3.stg", "gpt3_175b"};
 constexpr Subject kTraining = {"/examples/train_llama3_8b.stg", "train"};
+/// Sixteen stages; a batch of one sequence for each micro-batch.
+constexpr Subject kPipeline = {"/examples/train_llama3_405b.stg", "train", "model.B"};
 
 /// Everything from text to a program that can be unrolled.
 void compile(benchmark::State &state, const Subject &subject) {
   uint64_t visits = 0;
   for (auto _ : state) {
-    Compilation compilation(optionsFor(subject.workload, {"model.L=" + std::to_string(state.range(0))}));
+    Compilation compilation(optionsFor(subject.workload, subject.settings(state.range(0))));
     const Module *module = compilation.load(kSource + subject.path);
     auto compiled = compilation.compile(*module);
     visits = compiled.at(0).opVisits;
@@ -59,19 +66,23 @@ void compile(benchmark::State &state, const Subject &subject) {
   state.counters["op visits"] = static_cast<double>(visits);
 }
 
-/// A compiled model whose rank 0 is unrolled.
+/// A compiled model of which one rank of each class is unrolled.
 struct Deep {
   Compilation compilation;
   std::vector<CompiledWorkload> workloads;
-  Deep(const Subject &subject, int64_t layers)
-      : compilation(optionsFor(subject.workload, {"model.L=" + std::to_string(layers)})) {
+  Deep(const Subject &subject, int64_t argument)
+      : compilation(optionsFor(subject.workload, subject.settings(argument))) {
     workloads = compilation.compile(*compilation.load(kSource + subject.path));
   }
 
   void unrollInto(llvm::function_ref<void(const TraceNode &)> take) {
     PassStats stats;
     const Program &program = workloads[0].program;
-    (void)unroll(program, ProcessGroups(program), {}, take, stats, compilation.diags());
+    ProcessGroups groups(program);
+    UnrollOptions options;
+    auto unroller = Unroller::create(program, groups, options, stats, compilation.diags());
+    for (uint32_t i = 0; i < unroller->classes(); ++i)
+      unroller->run(i, take);
   }
 };
 
@@ -132,6 +143,8 @@ int main(int argc, char **argv) {
   timed("unroll train_llama3_8b, layers", unrollOnly, kTraining, {1'000});
   timed("unroll and encode train_llama3_8b, layers", unrollAndEncode, kTraining, {1'000});
   timed("copy the same bytes of training", copySameBytes, kTraining, {1'000});
+  timed("compile train_llama3_405b, micro-batches", compile, kPipeline, {16, 64, 256, 1'024});
+  timed("unroll and encode train_llama3_405b, micro-batches", unrollAndEncode, kPipeline, {16, 64, 256});
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
   return 0;

@@ -130,13 +130,16 @@ Verdict check(const Program &program, TraceTarget target = TraceTarget::AstraSim
   return verdict;
 }
 
-/// Numbers of micro-batches for p ranks: all of p to 4p with STG_COUNT set, else some, those that divide nothing among
-/// them.
+/// Numbers of micro-batches for p ranks: all of p to 4p; in checked builds some, those that divide nothing among them.
 std::vector<uint32_t> microBatches(uint32_t ranks) {
   std::vector<uint32_t> list;
-  bool all = std::getenv("STG_COUNT") != nullptr;
+#ifdef STG_CHECKED
+  constexpr bool kAll = false;
+#else
+  constexpr bool kAll = true;
+#endif
   for (uint32_t m = ranks; m <= 4 * ranks; ++m)
-    if (all || ranks <= 3 || m == ranks || m == ranks + 1 || m == 2 * ranks || m == 3 * ranks - 1 ||
+    if (kAll || ranks <= 3 || m == ranks || m == ranks + 1 || m == 2 * ranks || m == 3 * ranks - 1 ||
         (m == 4 * ranks && ranks <= 8))
       list.push_back(m);
   return list;
