@@ -3,9 +3,12 @@
 #include "PathText.h"
 #include "stg/Analysis/AxesText.h"
 #include "stg/Analysis/Communication.h"
+#include "stg/Analysis/Cost.h"
 #include "stg/Analysis/ValueLabels.h"
 #include "stg/Driver/Explain.h"
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
 
 using namespace stg;
 using llvm::StringRef;
@@ -19,7 +22,7 @@ public:
         paths_(bodyPaths(program)) {}
 
   void print() {
-    std::vector<CommunicationRow> rows = communicationOf(program_);
+    std::vector<CommunicationRow> rows = rowsOfAllRanks();
     struct Phase {
       const char *title;
       std::vector<Part> parts;
@@ -35,11 +38,89 @@ public:
       if (!chosen.empty())
         printPhase(phase.title, chosen);
     }
-    if (rows.empty())
+    if (program_.pipeline)
+      printPipeline();
+    else if (rows.empty())
       os_ << "  nothing: no axis makes two layouts differ\n";
   }
 
 private:
+  /// How often a collective runs on the ranks at each place of the pipeline.
+  using Counts = std::vector<int64_t>;
+
+  /// Rows in the order of bodies and ops, once however many places have them.
+  std::vector<CommunicationRow> rowsOfAllRanks() {
+    std::map<std::pair<uint32_t, uint32_t>, CommunicationRow> rows;
+    for (uint32_t rank = 0; rank < pipelineRanks(program_); ++rank)
+      for (const CommunicationRow &row : communicationOf(program_, rank)) {
+        std::pair key(firstUnit(row.body), row.op.index);
+        rows.try_emplace(key, row);
+        counts_.try_emplace(key, Counts(pipelineRanks(program_))).first->second[rank] = row.count;
+      }
+    std::vector<CommunicationRow> list;
+    for (auto &[key, row] : rows)
+      list.push_back(row);
+    return list;
+  }
+
+  uint32_t firstUnit(BodyId body) const {
+    auto found = llvm::find_if(program_.units, [&](const Unit &unit) { return unit.body == body; });
+    return static_cast<uint32_t>(found - program_.units.begin());
+  }
+
+  /// `32`; `8` with the places that have it in `where`; `7..9`.
+  std::string countText(const CommunicationRow &row, std::string &where) const {
+    const Counts &counts = counts_.at({firstUnit(row.body), row.op.index});
+    std::vector<uint32_t> places;
+    int64_t least = row.count, most = row.count;
+    for (uint32_t rank = 0; rank < counts.size(); ++rank)
+      if (counts[rank] != 0) {
+        places.push_back(rank);
+        least = std::min(least, counts[rank]);
+        most = std::max(most, counts[rank]);
+      }
+    if (places.size() < counts.size())
+      where = placesText(places);
+    return least == most ? std::to_string(least) : fmt::format("{}..{}", least, most);
+  }
+
+  /// `pp 0`, `pp 1 to 6`, `pp 0, 3`.
+  std::string placesText(llvm::ArrayRef<uint32_t> places) const {
+    std::string text = axesText(program_.pipeline->atoms, program_.mesh) + " ";
+    if (places.size() > 2 && places.back() - places.front() + 1 == places.size())
+      return text + fmt::format("{} to {}", places.front(), places.back());
+    return text + fmt::format("{}", fmt::join(places, ", "));
+  }
+
+  /// What the pipeline adds: messages between stages, sums of gradients that several of its ranks hold.
+  void printPipeline() {
+    const Pipeline &pipeline = *program_.pipeline;
+    std::string axis = axesText(pipeline.atoms, program_.mesh);
+    os_ << "\nbetween stages, all micro-batches\n";
+    RankShare share(program_);
+    for (const Transfer &transfer : pipeline.transfers) {
+      const Unit &unit = program_.units[transfer.value.unit.index];
+      const Body &body = program_.body(unit);
+      const Value &value = body.value(body.outputs[transfer.value.output].value);
+      DimExpr bytes = share.bytesOf(value);
+      os_ << fmt::format("  {:<15} {:<10} {:>12} x {:<6} {}.{}\n      stage {} -> stage {}: {}\n", "send", axis,
+                         style_ == ReportStyle::Formulas ? bytes.str() : bytesText(bytes),
+                         pipeline.placement.microBatches, program_.unitPath(unit),
+                         program_.text(body.outputs[transfer.value.output].name), transfer.from, transfer.to,
+                         layoutText(*value.layout, value, program_));
+    }
+    for (const BufferSum &sum : pipeline.sums) {
+      const auto *unit = std::get_if<UnitId>(&sum.of);
+      DimExpr bytes = bytesOf(sum, program_);
+      os_ << fmt::format(
+          "  {:<15} {:<10} {:>12} x {:<6} {}\n      {} hold it: {}\n", "all_reduce", axis,
+          style_ == ReportStyle::Formulas ? bytes.str() : bytesText(bytes), 1,
+          unit ? "gradients of " + program_.unitPath(program_.units[unit->index])
+               : "gradient of " + program_.text(program_.weights[std::get<WeightId>(sum.of).index].name).str(),
+          placesText(sum.ranks), unit ? "the schedule keeps two copies of each stage" : "its stages use the weight");
+    }
+  }
+
   const Op &opOf(const CommunicationRow &row) const { return program_.body(row.body).op(row.op); }
 
   void printPhase(StringRef title, llvm::ArrayRef<CommunicationRow> rows) {
@@ -56,8 +137,11 @@ private:
     std::string tensor = labelOf(program_, body, op.operands[0]);
     if (op.operands.size() > 1)
       tensor += fmt::format(" and {} more", op.operands.size() - 1);
+    std::string places, count = countText(row, places);
     os_ << fmt::format("  {:<15} {:<10} {:>12} x {:<6} {}.{}\n", mnemonic(op.kind).str(),
-                       axesText(fields.atoms, program_.mesh), sizeText(row), row.count, where, tensor);
+                       axesText(fields.atoms, program_.mesh), sizeText(row), count, where, tensor);
+    if (!places.empty())
+      os_ << "      on     " << places << "\n";
     const Value &from = body.value(op.operands[0]), &to = body.value(op.results[0]);
     os_ << fmt::format("      {} -> {}\n", layoutText(*from.layout, from, program_),
                        layoutText(*to.layout, to, program_));
@@ -107,6 +191,7 @@ private:
   const SourceManager &sources_;
   llvm::raw_ostream &os_;
   std::vector<MeshAtom> atoms_;
+  std::map<std::pair<uint32_t, uint32_t>, Counts> counts_; ///< by first unit of the body, and op
   std::vector<BodyPath> paths_;
 };
 

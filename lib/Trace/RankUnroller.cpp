@@ -34,7 +34,7 @@ public:
     countActions();
     if (plan.messages)
       received_.resize(plan.messages->count());
-    firstRank_ = firstRankOf(rankClass);
+    firstRank_ = plan_.firstRanks[rankClass];
   }
 
   void run() {
@@ -47,18 +47,6 @@ private:
   //===--------------------------------------------------------------------===//
   // What this rank has
   //===--------------------------------------------------------------------===//
-
-  uint32_t firstRankOf(uint32_t rankClass) const {
-    if (!program_.pipeline)
-      return 0;
-    std::vector<MeshAtom> atoms = program_.mesh.atoms();
-    int64_t rank = 0;
-    for (uint32_t atom : llvm::reverse(program_.pipeline->atoms)) {
-      rank += rankClass % atoms[atom].size * atoms[atom].stride;
-      rankClass = static_cast<uint32_t>(rankClass / atoms[atom].size);
-    }
-    return static_cast<uint32_t>(rank);
-  }
 
   void placeUnits() {
     offsets_.resize(program_.units.size());
@@ -321,8 +309,8 @@ private:
   TraceNode message(uint32_t transferNumber, uint32_t microBatch) const {
     TraceNode node;
     node.bytes = std::max<uint64_t>(tensorOf(program_.pipeline->transfers[transferNumber]).bytes, 1);
-    node.sourceRank = firstRankOf(plan_.messages->sender(transferNumber, microBatch));
-    node.destinationRank = firstRankOf(plan_.messages->receiver(transferNumber, microBatch));
+    node.sourceRank = plan_.firstRanks[plan_.messages->sender(transferNumber, microBatch)];
+    node.destinationRank = plan_.firstRanks[plan_.messages->receiver(transferNumber, microBatch)];
     node.tag = plan_.messages->tag(transferNumber, microBatch);
     return node;
   }

@@ -2,7 +2,9 @@
 #include "stg/Trace/Unroll.h"
 #include "RankUnroller.h"
 #include "stg/Analysis/Communication.h"
+#include "stg/Analysis/Cost.h"
 #include "stg/Support/InternalError.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace stg {
 namespace {
@@ -10,7 +12,7 @@ namespace {
 class PlannedUnroller : public Unroller {
 public:
   PlannedUnroller(const Program &program, const ProcessGroups &groups, const UnrollOptions &options)
-      : plan_{program, groups, options, {}, {}, {}, {}, {}, {}} {}
+      : plan_{program, groups, options, {}, {}, {}, {}, {}, {}, {}} {}
 
   bool prepare(PassStats &stats, Diagnostics &diags) {
     const Program &program = plan_.program;
@@ -22,6 +24,8 @@ public:
     if (!makeTemplates(stats, diags))
       return false;
     plan_.origins.emplace(program, plan_.templates);
+    for (uint32_t i = 0; i < pipelineRanks(program); ++i)
+      plan_.firstRanks.push_back(firstRankOf(program, i));
     if (program.pipeline) {
       plan_.messages.emplace(program, plan_.templates, *plan_.origins);
       plan_.firstUnits = program.pipeline->firstUnits;
@@ -100,6 +104,18 @@ private:
 
 } // namespace
 
+uint32_t firstRankOf(const Program &program, uint32_t rankClass) {
+  if (!program.pipeline)
+    return 0;
+  std::vector<MeshAtom> atoms = program.mesh.atoms();
+  int64_t rank = 0;
+  for (uint32_t atom : llvm::reverse(program.pipeline->atoms)) {
+    rank += rankClass % atoms[atom].size * atoms[atom].stride;
+    rankClass = static_cast<uint32_t>(rankClass / atoms[atom].size);
+  }
+  return static_cast<uint32_t>(rank);
+}
+
 std::unique_ptr<Unroller> Unroller::create(const Program &program, const ProcessGroups &groups,
                                            const UnrollOptions &options, PassStats &stats, Diagnostics &diags) {
   auto unroller = std::make_unique<PlannedUnroller>(program, groups, options);
@@ -119,10 +135,18 @@ Outcome unroll(const Program &program, const ProcessGroups &groups, const Unroll
 }
 
 std::vector<uint32_t> ranksOf(const Program &program, uint32_t rankClass) {
-  std::vector<uint32_t> ranks;
-  for (uint32_t rank = 0; rank < program.mesh.ranks(); ++rank)
-    if (pipelineRankOf(program, rank) == rankClass)
-      ranks.push_back(rank);
+  // The first rank, then every choice of the coordinates beside the pipeline's, minor ones first.
+  std::vector<MeshAtom> atoms = program.mesh.atoms();
+  AtomList pipeline = program.pipeline ? program.pipeline->atoms : AtomList();
+  std::vector<uint32_t> ranks = {firstRankOf(program, rankClass)};
+  for (uint32_t atom = static_cast<uint32_t>(atoms.size()); atom-- > 0;) {
+    if (llvm::is_contained(pipeline, atom))
+      continue;
+    size_t before = ranks.size();
+    for (uint32_t place = 1; place < atoms[atom].size; ++place)
+      for (size_t i = 0; i < before; ++i)
+        ranks.push_back(ranks[i] + place * static_cast<uint32_t>(atoms[atom].stride));
+  }
   return ranks;
 }
 

@@ -59,6 +59,7 @@ Outcome unroll(const Program &program, const ProcessGroups &groups, const Unroll
                llvm::function_ref<void(const TraceNode &)> consume, PassStats &stats, Diagnostics &diags,
                uint32_t rankClass = 0);
 
+uint32_t firstRankOf(const Program &program, uint32_t rankClass);
 /// Ranks of a class, ascending.
 std::vector<uint32_t> ranksOf(const Program &program, uint32_t rankClass);
 
