@@ -56,9 +56,11 @@ public:
     else
       printTotals();
     if (ranks_ > 1 || program_.plan.microBatches > 1)
-      os_ << "\n  each rank in one step:\n";
+      os_ << (costs_.classes.size() > 1 ? "\n  one rank of each stage, together in one step:\n"
+                                        : "\n  each rank in one step:\n");
     printUnits();
     printOps();
+    printClasses();
     printCommunication();
     printWeights();
   }
@@ -194,7 +196,24 @@ private:
     printTable("op", "kernels", rows);
   }
 
+  /// Ranks at each place of the pipeline.
+  void printClasses() {
+    if (costs_.classes.size() == 1 || style_ == ReportStyle::Formulas)
+      return;
+    os_ << fmt::format("\n  {:<28} {:>8}  {:>18}  {:>16}  {:>14}  {:>14}\n", "rank of the pipeline", "nodes",
+                       "contraction FLOPs", "other FLOPs", "bytes", "stored");
+    for (size_t i = 0; i < costs_.classes.size(); ++i) {
+      const RankCosts &one = costs_.classes[i];
+      const StoredBytes &stored = one.stored;
+      os_ << fmt::format("  {:<28} {:>8}  {:>18}  {:>16}  {:>14}  {:>14}\n", i, one.nodes, flops(one.work.contraction),
+                         flops(one.work.other), bytes(one.work.bytes),
+                         bytes(stored.weights + stored.gradients + stored.optimizer + stored.states));
+    }
+  }
+
   void printCommunication() {
+    if (costs_.classes.size() > 1)
+      os_ << fmt::format("\n  on rank {} of the pipeline, the busiest:\n", costs_.busiest);
     if (costs_.rank().communication.empty())
       return;
     if (style_ == ReportStyle::Formulas) {

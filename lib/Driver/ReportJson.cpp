@@ -24,9 +24,9 @@ public:
                         {"parameters", parameters()},
                         {"flops", flops()},
                         {"bytes", of(costs_.rank().work.bytes)},
-                        {"memory", memory()},
+                        {"memory", memory(costs_.stored())},
                         {"classes", classes()},
-                        {"communication", communication()},
+                        {"communication", communication(costs_.rank().communication)},
                         {"opVisits", static_cast<int64_t>(workload_.opVisits)}};
     if (program_.pipeline)
       report["schedule"] = schedule();
@@ -115,21 +115,26 @@ private:
   json::Array classes() const {
     json::Array rows;
     for (const RankCosts &one : costs_.classes)
-      rows.push_back(json::Object{{"nodes", one.nodes}, {"ranks", one.ranks}});
+      rows.push_back(json::Object{
+          {"nodes", one.nodes},
+          {"ranks", one.ranks},
+          {"flops", json::Object{{"contraction", of(one.work.contraction)}, {"other", of(one.work.other)}}},
+          {"bytes", of(one.work.bytes)},
+          {"memory", memory(one.stored)},
+          {"communication", communication(one.communication)}});
     return rows;
   }
 
-  json::Object memory() const {
-    const StoredBytes &stored = costs_.stored();
+  json::Object memory(const StoredBytes &stored) const {
     return json::Object{{"weights", of(stored.weights)},
                         {"gradients", of(stored.gradients)},
                         {"optimizer", of(stored.optimizer)},
                         {"states", of(stored.states)}};
   }
 
-  json::Array communication() const {
+  json::Array communication(const std::vector<CommunicationSum> &sums) const {
     json::Array rows;
-    for (const CommunicationSum &row : costs_.rank().communication)
+    for (const CommunicationSum &row : sums)
       rows.push_back(json::Object{{"kind", row.kind},
                                   {"axes", row.axes},
                                   {"group_size", row.groupSize},

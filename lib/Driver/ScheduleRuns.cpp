@@ -114,6 +114,9 @@ std::vector<ScheduleRun> stg::scheduleRuns(const Program &program, const Schedul
   return runs;
 }
 
+/// Sums over the longest schedules stay exact enough.
+static constexpr double kMostCost = 1e12;
+
 std::variant<StageCosts, std::string> stg::readStageCosts(StringRef text) {
   StageCosts costs;
   llvm::SmallVector<StringRef, 4> items;
@@ -126,8 +129,8 @@ std::variant<StageCosts, std::string> stg::readStageCosts(StringRef text) {
     double number = 0;
     if (key != "F" && key != "I" && key != "W" && key != "comm")
       return fault("is none of F=…, I=…, W=… and comm=…");
-    if (value.trim().getAsDouble(number) || !std::isfinite(number) || number < 0)
-      return fault("needs a number, 0 or more");
+    if (value.trim().getAsDouble(number) || !(number >= 0 && number <= kMostCost))
+      return fault("needs a number from 0 to 10^12");
     if (llvm::is_contained(seen, key))
       return fault("is there twice");
     seen.push_back(key);

@@ -98,7 +98,7 @@ constexpr double kLeft = 64, kRight = 64, kHead = 72, kFoot = 52;
 constexpr double kRow = 26, kBox = 22;
 /// Of a digit in a box, of a letter in the legend.
 constexpr double kDigit = 5.6, kLetter = 6.2;
-constexpr double kLeastWidth = 640, kMostWidth = 16'000;
+constexpr double kLeastWidth = 900, kMostWidth = 16'000;
 constexpr double kTick = 80;
 constexpr double kSwatch = 16;
 

@@ -36,7 +36,7 @@ class CostCollector {
 public:
   explicit CostCollector(const Program &program)
       : program_(program), context_(*program.context), zero_(context_.dims.constant(int64_t(0))),
-        units_(unitsPerBody(program)), paths_(bodyPaths(program)) {
+        units_(unitsPerBody(program)), paths_(bodyPaths(program)), groups_(program) {
     costs_.parameters = costs_.weightBytes = zero_;
     costs_.model = {zero_, zero_};
     for (uint32_t rank = 0; rank < pipelineRanks(program); ++rank) {
@@ -152,7 +152,8 @@ private:
       add("send", axis, 2, sent.count, sent.bytes);
     for (const BufferSum &sum : pipeline.sums)
       if (llvm::is_contained(sum.ranks, rank))
-        add(mnemonic(OpKind::AllReduce).str(), axis, static_cast<int64_t>(sum.ranks.size()), 1, bytesOf(sum, program_));
+        add(mnemonic(OpKind::AllReduce).str(), groups_.kinds()[groups_.kindOfSum(sum.ranks)].axes,
+            static_cast<int64_t>(sum.ranks.size()), 1, bytesOf(sum, program_));
     // As many are received: each rank's are counted where they are sent.
     for (const Transfer &transfer : pipeline.transfers)
       for (const std::vector<uint32_t> &copy : pipeline.placement.copies)
@@ -183,6 +184,7 @@ private:
   std::vector<int64_t> units_;
   std::vector<std::vector<BodyRuns>> runs_; ///< per class, by body
   std::vector<BodyPath> paths_;
+  ProcessGroups groups_;
   WorkloadCosts costs_;
 };
 

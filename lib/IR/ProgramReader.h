@@ -185,6 +185,7 @@ private:
   llvm::StringMap<uint32_t> inputSlots_, weightSlots_, stateSlots_;
   llvm::StringMap<uint32_t> scalars_;
   std::vector<MeshAtom> atoms_;
+  Int128 ranks_ = 1; ///< of the mesh or fold that is being read
   std::vector<PendingDefine> defines_;
   std::vector<PendingOptimizer> optimizerBodies_;
   std::vector<PendingBinding> laterBindings_;

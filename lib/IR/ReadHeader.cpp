@@ -12,6 +12,7 @@ void ProgramReader::readHeader() {
     do
       program_.mesh.axes.push_back(axis());
     while (lex_.take(","));
+
   while (lex_.takeWord("fold"))
     readFold();
   atoms_ = program_.mesh.atoms();
@@ -46,7 +47,16 @@ MeshAxis ProgramReader::axis() {
   MeshAxis axis;
   axis.name = lex_.name("a mesh axis");
   lex_.want("=");
+  uint32_t begin = lex_.position();
   axis.size = lex_.number<int64_t>("the size of the axis");
+  // Ranks are numbered in 32 bits.
+  ranks_ *= axis.size;
+  if (axis.size < 1 || ranks_ > INT32_MAX) {
+    lex_.diags()
+        .report(lex_.since(begin), diag::IRBadSize{.text = std::to_string(axis.size)})
+        .help("axes have 1 rank or more, a mesh fewer than 2^31");
+    throw ReadFailure();
+  }
   if (lex_.takeWord("cut"))
     lex_.list('(', ')', [&] { axis.cuts.push_back(lex_.number<int64_t>("a stride")); });
   return axis;
@@ -61,6 +71,7 @@ void ProgramReader::readFold() {
   fold.name = lex_.name("the fold's name");
   lex_.wantWord("over");
   axisNames(fold.over);
+  ranks_ = 1;
   lex_.list('(', ')', [&] { fold.axes.push_back(axis()); });
   program_.mesh.folds.push_back(std::move(fold));
 }

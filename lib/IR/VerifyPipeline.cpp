@@ -20,6 +20,8 @@ public:
     checkSums();
     checkTransfers();
     checkLayouts();
+    if (!violations_.empty())
+      return std::move(violations_);
     if (program_.level >= Level::Scheduled)
       checkSchedule();
     return std::move(violations_);

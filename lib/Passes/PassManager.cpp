@@ -4,6 +4,7 @@
 #include "stg/Memory/ShardStorage.h"
 #include "stg/Passes/Specialise.h"
 #include "stg/Schedule/BuildSchedule.h"
+#include "stg/Schedule/CheckSchedule.h"
 #include "stg/Schedule/CutStages.h"
 #include "stg/Shape/InferShapes.h"
 #include "stg/Shape/VerifyTypes.h"
@@ -37,6 +38,11 @@ std::vector<Violation> verifyProgram(const Program &program) {
     violations = verifyTypes(program);
   if (violations.empty() && program.level >= Level::Laid)
     violations = verifyLayouts(program);
+  // A program that is not trained has no backward to check against.
+  if (violations.empty() && program.level >= Level::Scheduled && program.pipeline && program.mode == Mode::Train)
+    for (const ScheduleFault &fault :
+         checkSchedule({.placement = program.pipeline->placement, .ranks = program.pipeline->lists}))
+      violations.push_back({"pipeline", textOf(fault, program.pipeline->placement), {}});
   return violations;
 }
 

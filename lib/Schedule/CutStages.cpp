@@ -9,6 +9,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <fmt/format.h>
+#include <map>
 
 namespace stg {
 
@@ -36,7 +37,7 @@ public:
     pipeline.firstUnits.push_back(0);
     for (uint32_t units : *partition)
       pipeline.firstUnits.push_back(pipeline.firstUnits.back() + units);
-    if (!checkWeights(pipeline))
+    if (!checkWeights(pipeline) || !checkStates(pipeline))
       return Outcome::Failed;
     program_.pipeline = std::move(pipeline);
     return Outcome::Done;
@@ -275,6 +276,8 @@ private:
       terms += terms.empty() ? "" : " + ";
       terms += next - first == 1 ? std::to_string(count) : fmt::format("{} * {}", next - first, count);
     }
+    if (sum == 0)
+      return "";
     if (terms == std::to_string(sum))
       return fmt::format("{} of them {} one", sum, sum == 1 ? "has" : "have");
     return fmt::format("{} = {}", terms, sum);
@@ -309,9 +312,14 @@ private:
     case CutFault::Left: {
       auto builder =
           diags_.report(rule_.cutWhere, diag::CutLeavesUnits{.left = count, .total = total, .unit = refusal.name});
-      if (refusal.count < refusal.total)
-        builder.note(sumOf(refusal.name));
-      builder.help(withLeft(refusal, stages));
+      std::string taken = sumOf(refusal.name);
+      if (!taken.empty())
+        builder.note(taken);
+      // In a model of nested repeats, the units between them may be the first to be missed.
+      if (taken.empty() && refusal.count < refusal.total)
+        builder.note("stages take units in the order of the model: " + modelText());
+      else
+        builder.help(withLeft(refusal, stages));
       return;
     }
     case CutFault::UnknownUnit: {
@@ -364,6 +372,67 @@ private:
           return false;
         }
     return true;
+  }
+
+  /// What micro-batches hand on to each other is on one rank, in the order of one stage's actions.
+  bool checkStates(const Pipeline &pipeline) {
+    std::map<std::pair<uint32_t, uint32_t>, KeptState> states; // owner and slot, or the program's (no unit)
+    for (uint32_t u = 0; u < program_.units.size(); ++u) {
+      const Unit &unit = program_.units[u];
+      const Body &body = program_.body(unit);
+      llvm::SmallVector<bool, 4> writes(body.states.size());
+      for (const Op &op : body.ops)
+        if (op.kind == OpKind::Update)
+          writes[op.get<SlotFields>().slot] = true;
+        else if (op.kind == OpKind::Append)
+          if (const Op &from = body.op(body.value(op.operands[0]).def); from.kind == OpKind::State)
+            writes[from.get<SlotFields>().slot] = true;
+      size_t binding = 0;
+      for (uint32_t slot = 0; slot < body.states.size(); ++slot) {
+        std::pair key{u, slot};
+        if (!body.states[slot].owned) {
+          const StateBinding &bound = unit.states[binding++];
+          const auto *own = std::get_if<UnitSlot>(&bound);
+          key = own ? std::pair{own->unit.index, own->slot} : std::pair{~0u, std::get<StateId>(bound).index};
+        }
+        KeptState &state = states.try_emplace(key, KeptState{&body.states[slot], u, u, false}).first->second;
+        state.last = u;
+        state.isWritten |= writes[slot];
+      }
+    }
+    for (const auto &[key, state] : states)
+      if (state.isWritten && !isKept(state, pipeline))
+        return false;
+    return true;
+  }
+
+  /// A state with the first and the last unit that use it.
+  struct KeptState {
+    const StateSlot *slot;
+    uint32_t first, last;
+    bool isWritten;
+  };
+
+  bool isKept(const KeptState &state, const Pipeline &pipeline) {
+    llvm::StringRef name = program_.text(state.slot->name);
+    if (pipeline.placement.copies.size() > 1) {
+      diags_
+          .report(state.slot->where,
+                  diag::StateInPipeline{.state = name, .reason = "the schedule keeps two copies of each stage"})
+          .help("another schedule, e.g. dualpipev");
+      return false;
+    }
+    uint32_t from = *pipeline.stageOf(UnitId(state.first)), to = *pipeline.stageOf(UnitId(state.last));
+    if (from == to)
+      return true;
+    diags_
+        .report(state.slot->where,
+                diag::StateInPipeline{.state = name,
+                                      .reason = fmt::format("it is used in stage {} ({}) and in stage {} ({})", from,
+                                                            program_.unitPath(program_.units[state.first]), to,
+                                                            program_.unitPath(program_.units[state.last]))})
+        .help("a `cut` that leaves these units in one stage");
+    return false;
   }
 
   Program &program_;

@@ -159,14 +159,16 @@ std::optional<ScheduleRefusal> refuse(ScheduleKind kind, const ScheduleSizes &si
   ScheduleSizes copy = sizes;
   uint32_t have = sizeIn(copy, broken->size);
   ScheduleRefusal refusal{kind, broken->size, broken->rule, broken->bound, have, {}, {}};
-  for (uint32_t value = have; value > 1 && !refusal.below; --value)
-    if (fits(kind, sizes, broken->size, value - 1))
-      refusal.below = value - 1;
-  // Every rule is kept by a multiple of twice the ranks, or by its bound.
-  uint32_t end = std::max(broken->bound, have + 2 * std::max(sizes.ranks, 1u));
-  for (uint32_t value = have + 1; value <= end && !refusal.above; ++value)
-    if (fits(kind, sizes, broken->size, value))
-      refusal.above = value;
+  // Every rule is kept by a multiple of twice the ranks, or by its bound; groups have no more than all micro-batches.
+  uint64_t period = 2 * uint64_t{std::max(sizes.ranks, 1u)};
+  uint64_t most = broken->size == ScheduleSize::Group ? uint64_t{std::max(sizes.microBatches, sizes.ranks)} : have;
+  for (uint64_t value = std::min<uint64_t>(have, most + 1); value > 1 && !refusal.below; --value)
+    if (fits(kind, sizes, broken->size, static_cast<uint32_t>(value - 1)))
+      refusal.below = static_cast<uint32_t>(value - 1);
+  uint64_t end = std::min<uint64_t>(std::max<uint64_t>(broken->bound, have + period), UINT32_MAX);
+  for (uint64_t value = uint64_t{have} + 1; value <= end && !refusal.above; ++value)
+    if (fits(kind, sizes, broken->size, static_cast<uint32_t>(value)))
+      refusal.above = static_cast<uint32_t>(value);
   return refusal;
 }
 

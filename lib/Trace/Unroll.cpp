@@ -30,8 +30,10 @@ public:
       plan_.messages.emplace(program, plan_.templates, *plan_.origins);
       plan_.firstUnits = program.pipeline->firstUnits;
       plan_.lists = program.pipeline->lists;
-      return measureSums(diags);
+      return measureSums(diags) && countNodes(diags);
     }
+    if (!countNodes(diags))
+      return false;
     runInTurn();
     return true;
   }
@@ -73,6 +75,28 @@ private:
           .note("it multiplies ids by 10^6 in 32 bits, which wraps from group 2148 on")
           .help("use fewer ranks or axes for a simulation, or --target=chakra for another reader");
     return ok;
+  }
+
+  /// A class of ranks is encoded in memory.
+  bool countNodes(Diagnostics &diags) const {
+    constexpr Int128 kMostNodes = 1'000'000'000;
+    const Program &program = plan_.program;
+    Int128 most = 0;
+    for (uint32_t rank = 0; rank < pipelineRanks(program); ++rank) {
+      Int128 nodes = 0;
+      std::vector<BodyRuns> runs = runsPerBody(program, rank);
+      for (size_t body = 0; body < runs.size(); ++body)
+        if (runs[body].inStep != 0)
+          nodes += Int128{runs[body].inMicroBatches} *
+                   Int128(plan_.templates[body]->of(Phase::Forward).size() + plan_.templates[body]->backward.size());
+      most = std::max(most, nodes);
+    }
+    if (most <= kMostNodes)
+      return true;
+    diags.report(diag::TooManyNodes{.nodes = static_cast<int64_t>(std::min<Int128>(most, INT64_MAX))})
+        .note("the limit is " + std::to_string(static_cast<int64_t>(kMostNodes)))
+        .help("fewer or larger micro-batches, more stages, fewer layers");
+    return false;
   }
 
   /// One stage of all units: of each micro-batch the forward, then the backward.

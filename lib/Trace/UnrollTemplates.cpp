@@ -106,25 +106,18 @@ private:
     std::array<uint32_t, kPhases> next = {};
     for (const BodyKernels::Step &step : kernels_.steps) {
       Phase phase = phaseOf(firstOp(step).part);
-      if (phase == Phase::Sync && waitsForSync(step))
+      if (phase == Phase::Sync && (step.kernel != BodyKernels::kNone || waitsForSync(step)))
         phase = Phase::AfterSync;
       places_.push_back({phase, next[static_cast<size_t>(phase)]++});
     }
   }
 
-  /// Whether it is a kernel behind a collective of the sync, or comes behind such a kernel.
+  /// Whether it is a collective behind a kernel of the sync. Kernels there (norms) would hold up backward.
   bool waitsForSync(const BodyKernels::Step &step) const {
-    auto waitsFor = [&](ValueId value) {
+    return llvm::any_of(body_.op(step.collective).operands, [&](ValueId value) {
       uint32_t producer = kernels_.stepOf(body_, value);
-      if (producer == BodyKernels::kNone)
-        return false;
-      bool isCollective = kernels_.steps[producer].kernel == BodyKernels::kNone;
-      return places_[producer].phase == Phase::AfterSync ||
-             (places_[producer].phase == Phase::Sync && isCollective && step.kernel != BodyKernels::kNone);
-    };
-    if (step.kernel == BodyKernels::kNone)
-      return llvm::any_of(body_.op(step.collective).operands, waitsFor);
-    return llvm::any_of(kernels_.kernels[step.kernel].reads, waitsFor);
+      return producer != BodyKernels::kNone && places_[producer].phase == Phase::AfterSync;
+    });
   }
 
   /// What steps do besides making values: add to scalars of the step, give weights their new value.

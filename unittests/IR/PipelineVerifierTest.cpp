@@ -106,6 +106,10 @@ TEST_F(PipelineVerifier, TransfersAreOfValuesThatExist) {
   pipeline().transfers[0].value.output = 1;
   expectViolation("sends what is not there");
 }
+TEST_F(PipelineVerifier, TransfersGoToStagesThatExist) {
+  pipeline().transfers[0].to = 1'000'000;
+  expectViolation("sends what is not there");
+}
 TEST_F(PipelineVerifier, WhatCrossesRanksIsSent) {
   pipeline().transfers.clear();
   expectViolation("blocks[1] reads a value of blocks[0], which no rank sends it");
