@@ -73,7 +73,8 @@ public:
             !add(stages[stage].weightGrad, total.weightGrad))
           return std::nullopt;
       }
-    addMessages(stages);
+    if (!addMessages(stages))
+      return std::nullopt;
     return stages;
   }
 
@@ -116,8 +117,8 @@ private:
   // Messages
   //===--------------------------------------------------------------------===//
 
-  /// A value for a stage further away is under way while those in between compute.
-  void addMessages(std::vector<StageTimes> &stages) const {
+  /// A value for a stage further away is under way while those in between compute. False if a size has no number.
+  bool addMessages(std::vector<StageTimes> &stages) const {
     RankShare share(program_);
     struct Made {
       std::optional<uint64_t> output, inputGrad, backward;
@@ -129,8 +130,10 @@ private:
         continue;
       const Body &body = program_.body(program_.units[transfer.value.unit.index]);
       std::optional<Rational> bytes = share.bytesOf(body.value(body.outputs[transfer.value.output].value)).rational();
+      if (!bytes)
+        return false;
       StageTimes &stage = stages[transfer.from];
-      (transfer.isForward() ? stage.outputBytes : stage.gradBytes) += bytes ? bytes->toDouble() : 0;
+      (transfer.isForward() ? stage.outputBytes : stage.gradBytes) += bytes->toDouble();
       auto note = [&](std::optional<uint64_t> &last, ActionParts action) {
         last = std::max(last.value_or(0), madeAt(transfer, action));
       };
@@ -149,6 +152,7 @@ private:
       stages[i].inputGradAhead = ahead(made[i].inputGrad, kInputGrad);
       stages[i].backwardAhead = ahead(made[i].backward, kBackward);
     }
+    return true;
   }
 
   /// From the start of the action. What is only handed on leaves at once.

@@ -27,11 +27,6 @@ std::string scaled(double value, const char *unit, double base = 1000) {
 
 std::string withCommas(Int128 value) { return stg::withCommas(toString(value)); }
 
-double numberOf(DimExpr value) {
-  auto number = value.rational();
-  return number ? number->toDouble() : 0;
-}
-
 bool isZero(DimExpr value) { return value.integer() == Int128(0); }
 
 /// `forward pass`, `train step`.

@@ -162,9 +162,9 @@ private:
   }
 
   void findLargest() {
-    auto flops = [](const RankCosts &one) { return approximate(one.work.contraction + one.work.other); };
+    auto flops = [](const RankCosts &one) { return numberOf(one.work.contraction + one.work.other); };
     auto bytes = [](const RankCosts &one) {
-      return approximate(one.stored.weights + one.stored.gradients + one.stored.optimizer + one.stored.states);
+      return numberOf(one.stored.weights + one.stored.gradients + one.stored.optimizer + one.stored.states);
     };
     for (size_t i = 1; i < costs_.classes.size(); ++i) {
       if (flops(costs_.classes[i]) > flops(costs_.classes[costs_.busiest]))
@@ -172,10 +172,6 @@ private:
       if (bytes(costs_.classes[i]) > bytes(costs_.classes[costs_.fullest]))
         costs_.fullest = i;
     }
-  }
-  static double approximate(DimExpr value) {
-    std::optional<Rational> number = value.rational();
-    return number ? number->toDouble() : 0;
   }
 
   const Program &program_;
@@ -191,3 +187,8 @@ private:
 } // namespace
 
 WorkloadCosts stg::costsOf(const Program &program) { return CostCollector(program).run(); }
+
+double stg::numberOf(DimExpr value) {
+  std::optional<Rational> number = value.rational();
+  return number ? number->toDouble() : 0;
+}

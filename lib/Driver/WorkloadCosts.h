@@ -69,6 +69,10 @@ struct WorkloadCosts {
 
 WorkloadCosts costsOf(const Program &program);
 
+/// For shares and comparisons. 0 where the value is too large to have a number: such counts print as formulas, and a
+/// trace of them is refused (E752).
+double numberOf(DimExpr value);
+
 } // namespace stg
 
 #endif

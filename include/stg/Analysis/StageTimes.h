@@ -23,8 +23,8 @@ struct StageTimes {
   uint64_t outputAhead = 0, inputGradAhead = 0, backwardAhead = 0;
 };
 
-/// Of each stage of a program with a pipeline. What is sent is known from level Scheduled on. Nothing if a time has no
-/// number below 2^63.
+/// Of each stage of a program with a pipeline. What is sent is known from level Scheduled on. Nothing if a time or
+/// a size has no number below 2^63.
 std::optional<std::vector<StageTimes>> stageTimes(const Program &program, const Machine &machine);
 
 } // namespace stg
