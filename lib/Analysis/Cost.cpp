@@ -83,7 +83,7 @@ std::vector<int64_t> unitsPerBody(const Program &program) {
 }
 
 int64_t timesPerStep(Part part, const Program &program) {
-  return part == Part::Sync || part == Part::Step ? 1 : program.plan.microBatches;
+  return runsOncePerStep(part) ? 1 : program.plan.microBatches;
 }
 
 std::vector<BodyRuns> runsPerBody(const Program &program, uint32_t pipelineRank) {

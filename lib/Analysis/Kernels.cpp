@@ -61,18 +61,20 @@ bool readsPart(const Op &op, size_t operand) {
 /// When a part runs, in order.
 uint64_t phaseOf(Part part) {
   switch (part) {
-  case Part::Forward:
+  case Part::Gather:
     return 0;
+  case Part::Forward:
+    return 1;
+  case Part::Recompute:
   case Part::InputGrad:
   case Part::WeightGrad:
-  case Part::Recompute:
-    return 1;
-  case Part::Sync:
     return 2;
-  case Part::Step:
+  case Part::Sync:
     return 3;
+  case Part::Step:
+    return 4;
   }
-  return 3;
+  return 4;
 }
 
 class Grouping {

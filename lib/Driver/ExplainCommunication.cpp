@@ -27,8 +27,8 @@ public:
       const char *title;
       std::vector<Part> parts;
     };
-    const Phase phases[] = {{"forward", {Part::Forward}},
-                            {"backward", {Part::InputGrad, Part::WeightGrad, Part::Recompute}},
+    const Phase phases[] = {{"forward", {Part::Gather, Part::Forward}},
+                            {"backward", {Part::Recompute, Part::InputGrad, Part::WeightGrad}},
                             {"gradient sync and step", {Part::Sync, Part::Step}}};
     for (const Phase &phase : phases) {
       std::vector<CommunicationRow> chosen;

@@ -249,6 +249,8 @@ void ProgramPrinter::printCollective(const Op &op, const CollectiveFields &field
     os_ << " to " << name(fields.to);
   if (fields.fn != ReduceFn::Sum)
     os_ << " " << spelling(fields.fn);
+  if (fields.isStorage)
+    os_ << " storage";
   os_ << cause(fields.cause);
 }
 

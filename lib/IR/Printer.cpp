@@ -136,6 +136,19 @@ void ProgramPrinter::printPlan() {
   }
   for (const KeepGatheredRule &rule : plan.keepGathered)
     os_ << "gathered " << axisNames(rule.axes) << scopes(rule.scopes) << "\n";
+  for (const StorageRule &rule : plan.storage) {
+    os_ << "zero " << rule.stage << " over " << axisNames(rule.axes) << scopes(rule.scopes);
+    os_ << (rule.regather ? "" : " gathered-once") << (rule.regatherLast ? " last-too" : "")
+        << (rule.gatherUnread ? " unread-too" : "") << (rule.unit == StorageUnit::Weight ? " by-weight" : "")
+        << (rule.sync == GradientSync::MicroBatch ? " sync-each" : "") << (rule.allReduces ? " all-reduced" : "")
+        << (rule.gathersLate ? " gathered-late" : "") << " prefetch " << rule.prefetch << "\n";
+  }
+  for (const RecomputeRule &rule : plan.recompute)
+    os_ << "recompute" << (rule.recomputes ? "" : " none") << scopes(rule.scopes)
+        << (rule.keepsCommunication ? " keep-communication" : "") << (rule.stopsEarly ? "" : " to-the-end") << "\n";
+  for (const OffloadRule &rule : plan.offload)
+    os_ << "offload" << (rule.weights ? " weights" : "") << (rule.optimizer ? " optimizer" : "")
+        << (rule.activations ? " activations" : "") << scopes(rule.scopes) << "\n";
   for (const OptimizerRule &rule : plan.optimizers) {
     os_ << "optimizer " << (rule.name ? name(rule.name) : "none") << scopes(rule.scopes);
     if (!rule.bodies.empty())

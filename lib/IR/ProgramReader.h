@@ -83,6 +83,7 @@ private:
   Scopes scopes();
   SplitRule::Target splitTarget();
   bool readPlanLine();
+  void readStorageRule(uint32_t begin);
   void readOptimizer(uint32_t begin);
 
   // Pipelines (ReadPipeline.cpp).

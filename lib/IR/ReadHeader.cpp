@@ -168,6 +168,24 @@ bool ProgramReader::readPlanLine() {
     rule.scopes = scopes();
     rule.where = lex_.since(begin);
     plan.keepGathered.push_back(std::move(rule));
+  } else if (lex_.takeWord("zero")) {
+    readStorageRule(begin);
+  } else if (lex_.takeWord("recompute")) {
+    RecomputeRule rule;
+    rule.recomputes = !lex_.takeWord("none");
+    rule.scopes = scopes();
+    rule.keepsCommunication = lex_.takeWord("keep-communication");
+    rule.stopsEarly = !lex_.takeWord("to-the-end");
+    rule.where = lex_.since(begin);
+    plan.recompute.push_back(std::move(rule));
+  } else if (lex_.takeWord("offload")) {
+    OffloadRule rule;
+    rule.weights = lex_.takeWord("weights");
+    rule.optimizer = lex_.takeWord("optimizer");
+    rule.activations = lex_.takeWord("activations");
+    rule.scopes = scopes();
+    rule.where = lex_.since(begin);
+    plan.offload.push_back(std::move(rule));
   } else if (lex_.takeWord("optimizer")) {
     readOptimizer(begin);
   } else if (lex_.takeWord("pipeline")) {
@@ -180,6 +198,25 @@ bool ProgramReader::readPlanLine() {
     return false;
   }
   return true;
+}
+
+void ProgramReader::readStorageRule(uint32_t begin) {
+  StorageRule rule;
+  rule.stage = lex_.number<uint32_t>("the stage, 1 to 3");
+  lex_.wantWord("over");
+  axisNames(rule.axes);
+  rule.scopes = scopes();
+  rule.regather = !lex_.takeWord("gathered-once");
+  rule.regatherLast = lex_.takeWord("last-too");
+  rule.gatherUnread = lex_.takeWord("unread-too");
+  rule.unit = lex_.takeWord("by-weight") ? StorageUnit::Weight : StorageUnit::Unit;
+  rule.sync = lex_.takeWord("sync-each") ? GradientSync::MicroBatch : GradientSync::Step;
+  rule.allReduces = lex_.takeWord("all-reduced");
+  rule.gathersLate = lex_.takeWord("gathered-late");
+  lex_.wantWord("prefetch");
+  rule.prefetch = lex_.number<uint32_t>("how many units ahead");
+  rule.where = lex_.since(begin);
+  program_.plan.storage.push_back(std::move(rule));
 }
 
 void ProgramReader::readOptimizer(uint32_t begin) {

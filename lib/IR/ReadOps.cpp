@@ -218,6 +218,7 @@ void ProgramReader::readCollective(CollectiveFields &fields) {
     fields.to = nameId("a dim");
   if (reduceFnFrom(lex_.peekWord()))
     fields.fn = enumeration(reduceFnFrom, "a reduction");
+  fields.isStorage = lex_.takeWord("storage");
   fields.cause = cause();
 }
 

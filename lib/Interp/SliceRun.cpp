@@ -5,8 +5,6 @@ namespace stg::interp {
 
 namespace {
 
-bool isBackward(Part part) { return part == Part::InputGrad || part == Part::WeightGrad || part == Part::Recompute; }
-
 /// Values of the step of a stage's further copies.
 constexpr auto kUnseen = [](const UnitRun &, ValueId, const RankTensors &) {};
 
@@ -73,7 +71,9 @@ void SliceRun::run(const Action &action, Made made) {
   };
   if (action.kind == ActionKind::Forward) {
     for (uint32_t u = first; u < end; ++u)
-      runReading(u, [](Part part, bool readsBackward) { return part == Part::Forward && !readsBackward; });
+      runReading(u, [](Part part, bool readsBackward) {
+        return (part == Part::Forward || part == Part::Gather) && !readsBackward; // weights stay as they are
+      });
     return;
   }
   for (uint32_t u = end; u-- > first;)

@@ -177,8 +177,9 @@ private:
         throw InterpFault("does not move atom `" + name + "` as its layouts say");
       if (!isMember)
         continue;
-      if ((old.isSplit() && old.dim != fields.from) || (wanted.isSplit() && wanted.dim != fields.to) ||
-          (old.isPartial() && old.fn != fields.fn))
+      bool namesDims = !fields.isStorage; // each operand has its own
+      if ((namesDims && old.isSplit() && old.dim != fields.from) ||
+          (namesDims && wanted.isSplit() && wanted.dim != fields.to) || (old.isPartial() && old.fn != fields.fn))
         throw InterpFault("says other dims or another function for atom `" + name + "` than its layouts");
     }
   }

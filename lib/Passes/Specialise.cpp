@@ -65,6 +65,9 @@ private:
     addAll(plan.keeps);
     addAll(plan.keepGathered);
     addAll(plan.optimizers);
+    addAll(plan.storage);
+    addAll(plan.recompute);
+    addAll(plan.offload);
     for (const PinRule &pin : plan.pins)
       patterns_.push_back(&pin.value);
     for (uint32_t i = 0; i < patterns_.size(); ++i)

@@ -2,6 +2,7 @@
 #include "stg/Schedule/CutStages.h"
 #include "stg/Analysis/Cost.h"
 #include "stg/IR/BatchRanks.h"
+#include "stg/IR/BodyVariants.h"
 #include "stg/Schedule/MakeSchedule.h"
 #include "stg/Schedule/Partition.h"
 #include "stg/Support/ClosestName.h"
@@ -10,6 +11,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include <fmt/format.h>
 #include <map>
+#include <set>
 
 namespace stg {
 
@@ -37,8 +39,9 @@ public:
     pipeline.firstUnits.push_back(0);
     for (uint32_t units : *partition)
       pipeline.firstUnits.push_back(pipeline.firstUnits.back() + units);
-    if (!checkWeights(pipeline) || !checkStates(pipeline))
+    if (!checkStates(pipeline))
       return Outcome::Failed;
+    shareWeights(pipeline);
     program_.pipeline = std::move(pipeline);
     return Outcome::Done;
   }
@@ -351,27 +354,60 @@ private:
   // Weights
   //===--------------------------------------------------------------------===//
 
-  /// A unit's own weight is where the unit is. What units elsewhere use belongs to the program.
-  bool checkWeights(const Pipeline &pipeline) {
-    auto ranksOf = [&](UnitId unit) {
-      std::vector<uint32_t> ranks;
-      for (const std::vector<uint32_t> &copy : pipeline.placement.copies)
-        ranks.push_back(copy[*pipeline.stageOf(unit)]);
-      return ranks;
-    };
+  std::vector<uint32_t> ranksOf(UnitId unit, const Pipeline &pipeline) const {
+    std::vector<uint32_t> ranks;
+    for (const std::vector<uint32_t> &copy : pipeline.placement.copies)
+      ranks.push_back(copy[*pipeline.stageOf(unit)]);
+    return ranks;
+  }
+
+  /// A unit's own weight is where the unit is. What a unit on another rank uses becomes a weight of the program, which
+  /// lives on all ranks that use it.
+  void shareWeights(const Pipeline &pipeline) {
+    std::map<uint32_t, std::set<uint32_t>> shared; // by unit: its slots
     for (uint32_t u = 0; u < program_.units.size(); ++u)
       for (const WeightBinding &binding : program_.units[u].weights)
-        if (const auto *own = std::get_if<UnitSlot>(&binding); own && ranksOf(own->unit) != ranksOf(UnitId(u))) {
-          const Unit &owner = program_.units[own->unit.index];
-          const WeightSlot &slot = program_.body(owner).weights[own->slot];
-          diags_
-              .report(slot.where, diag::WeightCrossesStages{.weight = program_.text(slot.name),
-                                                            .unit = program_.unitPath(owner),
-                                                            .stage = program_.unitPath(program_.units[u])})
-              .help("declare it, or the layer that has it, outside `repeat`: then each stage has a copy");
-          return false;
-        }
-    return true;
+        if (const auto *own = std::get_if<UnitSlot>(&binding);
+            own && ranksOf(own->unit, pipeline) != ranksOf(UnitId(u), pipeline))
+          shared[own->unit.index].insert(own->slot);
+    if (shared.empty())
+      return;
+    std::map<std::pair<uint32_t, uint32_t>, WeightId> weights;
+    std::map<std::set<uint32_t>, uint32_t> kinds{{{}, 0}};
+    std::vector<uint32_t> keys(program_.units.size(), 0);
+    for (const auto &[owner, slots] : shared) {
+      keys[owner] = kinds.try_emplace(slots, kinds.size()).first->second;
+      for (uint32_t slot : slots) {
+        const WeightSlot &own = program_.body(program_.units[owner]).weights[slot];
+        weights[{owner, slot}] = WeightId(static_cast<uint32_t>(program_.weights.size()));
+        std::string name = program_.unitPath(program_.units[owner]) + "." + program_.text(own.name).str();
+        program_.weights.push_back({program_.context->name(name), own.type, own.where});
+      }
+    }
+    splitBodies(program_, keys);
+    for (const auto &[owner, slots] : shared)
+      bindShared(program_.units[owner], slots, [&, owner = owner](uint32_t slot) { return weights.at({owner, slot}); });
+    for (Unit &unit : program_.units)
+      for (WeightBinding &binding : unit.weights)
+        if (const auto *own = std::get_if<UnitSlot>(&binding))
+          if (auto found = weights.find({own->unit.index, own->slot}); found != weights.end())
+            binding = found->second;
+  }
+
+  /// The owner names these weights from now on, as others do.
+  void bindShared(Unit &owner, const std::set<uint32_t> &slots, llvm::function_ref<WeightId(uint32_t)> weightOf) {
+    Body &body = program_.bodies[owner.body.index];
+    llvm::SmallVector<WeightBinding, 2> bindings;
+    size_t next = 0;
+    for (uint32_t slot = 0; slot < body.weights.size(); ++slot) {
+      if (slots.count(slot)) {
+        body.weights[slot].owned = false;
+        bindings.push_back(weightOf(slot));
+      } else if (!body.weights[slot].owned) {
+        bindings.push_back(owner.weights[next++]);
+      }
+    }
+    owner.weights = std::move(bindings);
   }
 
   /// What micro-batches hand on to each other is on one rank, in the order of one stage's actions.

@@ -295,7 +295,7 @@ void PlanEvaluator::item(const ast::PlanItem *item, Scope &scope, EvaluatedPlan 
     options(recompute->options, "recompute", {"comm"}, scope);
     if (recompute->what == ast::RecomputeWhat::None)
       return; // nothing is recomputed
-    return refuse(diag::RecomputeNotYet{});
+    return;
   }
   case ast::PlanItemKind::Offload: {
     auto *offload = cast<ast::PlanOffload>(item);

@@ -193,6 +193,9 @@ void PlanCompleter::complete(const Plan &plan) {
     checkPinApplies(plan.pins[i], llvm::ArrayRef(plan.pins).take_front(i));
   }
   result.keepGathered = plan.keepGathered;
+  result.storage = plan.storage;
+  result.recompute = plan.recompute;
+  result.offload = plan.offload;
   if (plan.pipeline)
     completePipeline(*plan.pipeline);
 }

@@ -101,9 +101,10 @@ void PlanEvaluator::zero(const ast::PlanZero *zero, Scope &scope, EvaluatedPlan 
           scope);
   if (auto stage = zero->stage->value; !stage || *stage < 1 || *stage > 3)
     diags_.report(zero->stage->range, diag::ZeroStage{.stage = sources_.text(zero->stage->range)});
-  SourceRange range = zero->range;
-  result.refusals.push_back(
-      {[range](Diagnostics &diags) { diags.report(range, diag::ZeroNotYet{}); }, std::move(axes)});
+  StorageRule rule;
+  rule.axes = std::move(axes);
+  rule.where = zero->range;
+  result.plan.storage.push_back(std::move(rule));
 }
 
 void PlanEvaluator::store(const ast::PlanStore *store, Scope &scope, EvaluatedPlan &result) {
@@ -114,8 +115,7 @@ void PlanEvaluator::store(const ast::PlanStore *store, Scope &scope, EvaluatedPl
   if (store->what == ast::StoreWhat::Gathered)
     result.plan.keepGathered.push_back({std::move(axes), std::move(in), range});
   else
-    result.refusals.push_back(
-        {[range](Diagnostics &diags) { diags.report(range, diag::StoreNotYet{}); }, std::move(axes)});
+    result.plan.storage.push_back({.axes = std::move(axes), .scopes = std::move(in), .where = range});
 }
 
 void PlanEvaluator::microbatch(const ast::PlanMicrobatch *item, Scope &scope, EvaluatedPlan &result) {

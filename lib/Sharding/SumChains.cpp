@@ -5,6 +5,7 @@ namespace stg {
 
 unsigned phaseOf(Part part) {
   switch (part) {
+  case Part::Gather:
   case Part::Forward:
     return 0;
   case Part::InputGrad:

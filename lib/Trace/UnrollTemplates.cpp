@@ -16,6 +16,8 @@ constexpr uint64_t kLeastGathered = 4;
 
 Phase phaseOf(Part part) {
   switch (part) {
+  case Part::Gather:
+    return Phase::Gather;
   case Part::Forward:
     return Phase::Forward;
   case Part::InputGrad:
@@ -33,6 +35,8 @@ Phase phaseOf(Part part) {
 
 char actionOf(Part part) {
   switch (part) {
+  case Part::Gather:
+    return 'S';
   case Part::Forward:
     return 'F';
   case Part::InputGrad:

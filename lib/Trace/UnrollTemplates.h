@@ -12,10 +12,11 @@
 namespace stg {
 
 /// When a node runs: per micro-batch, or once per step. A full backward runs InputGrad and WeightGrad as one.
+/// Gather: before the first forward.
 /// AfterSync: what computes on synchronised gradients (their norm); it waits until all backward is done, or it would
 /// hold up the backward of the units that follow.
-enum class Phase : uint8_t { Forward, InputGrad, WeightGrad, Sync, AfterSync, Step };
-inline constexpr size_t kPhases = 6;
+enum class Phase : uint8_t { Forward, InputGrad, WeightGrad, Gather, Sync, AfterSync, Step };
+inline constexpr size_t kPhases = 7;
 /// Phases that run per micro-batch stand first.
 inline constexpr size_t kBatchPhases = 3;
 inline bool runsPerBatch(Phase phase) { return static_cast<size_t>(phase) < kBatchPhases; }

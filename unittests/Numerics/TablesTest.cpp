@@ -18,7 +18,7 @@ using namespace test;
 enum class Pass { Forward, Backward, Sync };
 
 Pass passOf(Part part) {
-  return part == Part::Forward ? Pass::Forward : part < Part::Sync ? Pass::Backward : Pass::Sync;
+  return part == Part::Sync || part == Part::Step ? Pass::Sync : isBackward(part) ? Pass::Backward : Pass::Forward;
 }
 
 /// Of the bodies of these units. A collective over several tensors counts once for each; the scalars of the step (loss,

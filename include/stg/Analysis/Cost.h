@@ -26,14 +26,14 @@ OpCost costOf(const Body &body, IRContext &context, PassStats &stats);
 /// Units of each body, by BodyId: the factor by which a body's cost counts. Define blocks of calls have none.
 std::vector<int64_t> unitsPerBody(const Program &program);
 
-/// How often an op of this part runs in one step of a rank: once per micro-batch, sync and step once.
+/// How often an op of this part runs in one step of a rank.
 int64_t timesPerStep(Part part, const Program &program);
 
 /// How often the ops of a body run in one step of a rank.
 struct BodyRuns {
   int64_t inMicroBatches = 0; ///< units times the micro-batches that they take
   int64_t inStep = 0;         ///< units
-  int64_t of(Part part) const { return part == Part::Sync || part == Part::Step ? inStep : inMicroBatches; }
+  int64_t of(Part part) const { return runsOncePerStep(part) ? inStep : inMicroBatches; }
 };
 /// By BodyId, on the ranks at this place of the pipeline (0 without one).
 std::vector<BodyRuns> runsPerBody(const Program &program, uint32_t pipelineRank);

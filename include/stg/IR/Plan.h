@@ -58,6 +58,54 @@ struct KeepGatheredRule {
   SourceRange where;
 };
 
+/// How often gradients go to their shards.
+enum class GradientSync : uint8_t { Step, MicroBatch };
+/// What is one collective: the weights of a unit, or each weight.
+enum class StorageUnit : uint8_t { Unit, Weight };
+
+/// `zero 2 over dp in sel`, `store grads over dp in sel`: what is kept in shards over the axes that do not split a weight
+/// anyway. Where several rules name a weight, each adds its axes; the options are those of the first.
+struct StorageRule {
+  /// 1 optimizer: states and master copies. 2 grads: also gradients. 3 params: also weights.
+  uint32_t stage = 1;
+  std::vector<std::string> axes;
+  Scopes scopes;
+  /// Weights in shards are gathered for the forward of a micro-batch and again for its backward; or once for both.
+  bool regather = true;
+  /// The last unit of the forward, whose backward follows at once, is gathered again too.
+  bool regatherLast = false;
+  /// Weights that no backward reads are gathered for it too.
+  bool gatherUnread = false;
+  /// Units ahead whose weights are gathered while one computes.
+  uint32_t prefetch = 1;
+  StorageUnit unit = StorageUnit::Unit;
+  /// With `Step`, weights that are not gathered again stay until the last backward.
+  GradientSync sync = GradientSync::Step;
+  /// Gradients are summed whole, each rank keeps its shard: twice the bytes of a reduce-scatter.
+  bool allReduces = false;
+  /// Stages 1 and 2: new weights are gathered before the next step's forward instead of behind the step.
+  bool gathersLate = false;
+  SourceRange where;
+};
+
+/// `recompute blocks { comm = keep }`, `recompute none in sel`; the first that names an op holds.
+struct RecomputeRule {
+  bool recomputes = true;
+  Scopes scopes;
+  /// Results of collectives are kept.
+  bool keepsCommunication = false;
+  /// Ends where the backward has what it needs, as torch.utils.checkpoint does; else all that is named runs again.
+  bool stopsEarly = true;
+  SourceRange where;
+};
+
+/// `offload optimizer to host`.
+struct OffloadRule {
+  bool weights = false, optimizer = false, activations = false;
+  Scopes scopes;
+  SourceRange where;
+};
+
 /// What an optimizer does to weights of one type and of one precision: the element types that WeightSlot has.
 struct OptimizerBody {
   TensorType weight;
@@ -105,6 +153,9 @@ struct Plan {
   std::vector<PinRule> pins;
   std::vector<KeepGatheredRule> keepGathered;
   std::vector<OptimizerRule> optimizers;
+  std::vector<StorageRule> storage;
+  std::vector<RecomputeRule> recompute;
+  std::vector<OffloadRule> offload;
   /// Nothing where the pipeline's axis has one rank.
   std::optional<PipelineRule> pipeline;
   /// Micro-batches of a step; sizes of the program are those of one.

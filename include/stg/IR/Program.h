@@ -70,10 +70,17 @@ unsigned flopsPerElement(MapFn fn);
 llvm::StringRef spelling(ReduceFn fn);
 std::optional<ReduceFn> reduceFnFrom(llvm::StringRef text);
 
-/// What an op is for, and so when it runs: Forward, InputGrad and WeightGrad per micro-batch (action F, B, W); Sync
-/// once per step when the last backward of its unit is done; Step once, after all of Sync. A forward program has only
-/// the first.
-enum class Part : uint8_t { Forward, InputGrad, WeightGrad, Recompute, Sync, Step };
+/// What an op is for, and so when it runs. Gather: once per step, before the first forward of its unit (weights that
+/// are kept in shards between steps). Forward, InputGrad and WeightGrad: per micro-batch (actions F, B, W). Recompute:
+/// what backward needs of the forward again, before the InputGrad of its unit. Sync: once per step when the last
+/// backward of its unit is done. Step: once, after all of Sync. A forward program has no backward, sync and step.
+enum class Part : uint8_t { Gather, Forward, Recompute, InputGrad, WeightGrad, Sync, Step };
+/// Whether ops of this part run in the backward of each micro-batch.
+inline bool isBackward(Part part) {
+  return part == Part::Recompute || part == Part::InputGrad || part == Part::WeightGrad;
+}
+/// Whether ops of this part run once per step, not once per micro-batch.
+inline bool runsOncePerStep(Part part) { return part == Part::Gather || part == Part::Sync || part == Part::Step; }
 llvm::StringRef spelling(Part part);
 std::optional<Part> partFrom(llvm::StringRef text);
 
@@ -257,6 +264,9 @@ struct CollectiveFields {
   NameId to;                   ///< shard, reduce-scatter, all-to-all: the dim that is split afterwards
   ReduceFn fn = ReduceFn::Sum; ///< reduce-scatter, all-reduce
   ConversionCause cause;
+  /// Brings weights from their shards or gradients to theirs (`zero`): no dim is named, as each operand is split on one
+  /// of its own; and when it is issued is for the trace to say, ahead of or behind what its unit computes.
+  bool isStorage = false;
   bool operator==(const CollectiveFields &) const = default;
 };
 

@@ -4,8 +4,9 @@
 //          `even`: as many units of repeats in each stage, and what stands before, behind and between them joins the
 //          stage that it stands beside; where stages do not divide those units, as many units of all kinds as can be,
 //          the larger stages first. `balanced`: the most expensive stage costs least, by FLOPs of forward and backward.
-// Keeps    bodies and units.
-// Refuses  E401, E402, E405 to E410, E417, E418 WeightCrossesStages, E419 TooManyActions.
+//          A weight of a unit that a unit on another rank uses becomes one of the program, which is on both.
+// Keeps    units, and bodies but for what becomes of such weights.
+// Refuses  E401, E402, E405 to E410, E417, E419 TooManyActions, E420 StateInPipeline.
 // Cost     an op is visited once per body; O(units) besides.
 // Tests    test/Schedule, unittests/Schedule/PartitionTest
 //===----------------------------------------------------------------------===//
