@@ -41,17 +41,16 @@ bool isFree(OpKind kind) {
   }
 }
 
+bool isLookedThrough(OpKind kind) {
+  return kind == OpKind::View || kind == OpKind::Stop || kind == OpKind::Broadcast || kind == OpKind::Convert ||
+         kind == OpKind::Shard || kind == OpKind::Demote;
+}
+
 namespace {
 
 constexpr uint32_t kNone = BodyKernels::kNone;
 
 bool standsAlone(OpKind kind) { return kind == OpKind::Contract || kind == OpKind::Call || kind == OpKind::Accumulate; }
-
-/// Another form of the operand, which the reader takes from where that one is.
-bool isLookedThrough(OpKind kind) {
-  return kind == OpKind::View || kind == OpKind::Stop || kind == OpKind::Broadcast || kind == OpKind::Convert ||
-         kind == OpKind::Shard || kind == OpKind::Demote;
-}
 
 /// Operands that are read only where the op takes from them.
 bool readsPart(const Op &op, size_t operand) {
@@ -128,12 +127,20 @@ private:
     if (op.kind == OpKind::Accumulate) {
       // A collective's result, or one of another part, is added by a kernel of its own.
       bool fuses = !producers.empty() && !nodes_[producers[0]].isCollective && nodes_[producers[0]].part == op.part;
-      return fuses ? producers[0] : kNone;
-    }
-    if (standsAlone(op.kind) || isCollective(op.kind))
+      if (fuses || !addsShard(producers))
+        return fuses ? producers[0] : kNone;
+    } else if (standsAlone(op.kind) || isCollective(op.kind)) {
       return kNone;
+    }
     auto open = open_.find(statementOf(op));
     return open != open_.end() && !graph_.leadsTo(open->second, producers) ? open->second : kNone;
+  }
+
+  /// Whether an accumulation adds what a storage collective brings: one kernel does so for all weights of a unit.
+  bool addsShard(llvm::ArrayRef<uint32_t> producers) const {
+    if (producers.empty() || !nodes_[producers[0]].isCollective)
+      return false;
+    return body_.op(nodes_[producers[0]].ops.front()).get<CollectiveFields>().isStorage;
   }
 
   /// Statements of two parts never fuse.
@@ -149,7 +156,8 @@ private:
     if (target == kNone) {
       target = graph_.addNode();
       nodes_.push_back({.ops = {}, .part = op.part, .isCollective = isCollective(op.kind)});
-      if (!standsAlone(op.kind) && !isCollective(op.kind))
+      bool adds = op.kind == OpKind::Accumulate && addsShard(producers_);
+      if (adds || (!standsAlone(op.kind) && !isCollective(op.kind)))
         open_[statementOf(op)] = target;
     }
     nodes_[target].ops.push_back(id);

@@ -138,14 +138,14 @@ void ProgramPrinter::printPlan() {
     os_ << "gathered " << axisNames(rule.axes) << scopes(rule.scopes) << "\n";
   for (const StorageRule &rule : plan.storage) {
     os_ << "zero " << rule.stage << " over " << axisNames(rule.axes) << scopes(rule.scopes);
-    os_ << (rule.regather ? "" : " gathered-once") << (rule.regatherLast ? " last-too" : "")
-        << (rule.gatherUnread ? " unread-too" : "") << (rule.unit == StorageUnit::Weight ? " by-weight" : "")
-        << (rule.sync == GradientSync::MicroBatch ? " sync-each" : "") << (rule.allReduces ? " all-reduced" : "")
-        << (rule.gathersLate ? " gathered-late" : "") << " prefetch " << rule.prefetch << "\n";
+    os_ << (rule.regather ? "" : " gathered_once") << (rule.regatherLast ? " last_too" : "")
+        << (rule.gatherUnread ? " unread_too" : "") << (rule.unit == StorageUnit::Weight ? " by_weight" : "")
+        << (rule.sync == GradientSync::MicroBatch ? " sync_each" : "") << (rule.allReduces ? " all_reduced" : "")
+        << (rule.gathersLate ? " gathered_late" : "") << " prefetch " << rule.prefetch << "\n";
   }
   for (const RecomputeRule &rule : plan.recompute)
     os_ << "recompute" << (rule.recomputes ? "" : " none") << scopes(rule.scopes)
-        << (rule.keepsCommunication ? " keep-communication" : "") << (rule.stopsEarly ? "" : " to-the-end") << "\n";
+        << (rule.keepsCommunication ? " keep_communication" : "") << (rule.stopsEarly ? "" : " to_the_end") << "\n";
   for (const OffloadRule &rule : plan.offload)
     os_ << "offload" << (rule.weights ? " weights" : "") << (rule.optimizer ? " optimizer" : "")
         << (rule.activations ? " activations" : "") << scopes(rule.scopes) << "\n";

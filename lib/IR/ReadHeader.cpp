@@ -174,8 +174,8 @@ bool ProgramReader::readPlanLine() {
     RecomputeRule rule;
     rule.recomputes = !lex_.takeWord("none");
     rule.scopes = scopes();
-    rule.keepsCommunication = lex_.takeWord("keep-communication");
-    rule.stopsEarly = !lex_.takeWord("to-the-end");
+    rule.keepsCommunication = lex_.takeWord("keep_communication");
+    rule.stopsEarly = !lex_.takeWord("to_the_end");
     rule.where = lex_.since(begin);
     plan.recompute.push_back(std::move(rule));
   } else if (lex_.takeWord("offload")) {
@@ -206,13 +206,13 @@ void ProgramReader::readStorageRule(uint32_t begin) {
   lex_.wantWord("over");
   axisNames(rule.axes);
   rule.scopes = scopes();
-  rule.regather = !lex_.takeWord("gathered-once");
-  rule.regatherLast = lex_.takeWord("last-too");
-  rule.gatherUnread = lex_.takeWord("unread-too");
-  rule.unit = lex_.takeWord("by-weight") ? StorageUnit::Weight : StorageUnit::Unit;
-  rule.sync = lex_.takeWord("sync-each") ? GradientSync::MicroBatch : GradientSync::Step;
-  rule.allReduces = lex_.takeWord("all-reduced");
-  rule.gathersLate = lex_.takeWord("gathered-late");
+  rule.regather = !lex_.takeWord("gathered_once");
+  rule.regatherLast = lex_.takeWord("last_too");
+  rule.gatherUnread = lex_.takeWord("unread_too");
+  rule.unit = lex_.takeWord("by_weight") ? StorageUnit::Weight : StorageUnit::Unit;
+  rule.sync = lex_.takeWord("sync_each") ? GradientSync::MicroBatch : GradientSync::Step;
+  rule.allReduces = lex_.takeWord("all_reduced");
+  rule.gathersLate = lex_.takeWord("gathered_late");
   lex_.wantWord("prefetch");
   rule.prefetch = lex_.number<uint32_t>("how many units ahead");
   rule.where = lex_.since(begin);

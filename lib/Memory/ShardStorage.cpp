@@ -4,24 +4,20 @@
 // program's weights that its stages use, and `step` is left with what all ranks do together.
 //===----------------------------------------------------------------------===//
 #include "stg/Memory/ShardStorage.h"
-#include "StepBuilder.h"
+#include "StepWriter.h"
+#include "StoreWeights.h"
 #include "stg/Support/InternalError.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace stg {
 
 namespace {
 
-/// A weight slot of a body that is stepped there. Several slots of one group are one weight in several layouts.
-struct TrainedSlot {
-  uint32_t slot;
-  uint32_t group;
-  const OptimizerRule *rule = nullptr;
-  BodyId optimizer;
-};
-
 class StorageSharder {
 public:
-  StorageSharder(Program &program, PassStats &stats) : program_(program), context_(*program.context), stats_(stats) {}
+  StorageSharder(Program &program, PassStats &stats)
+      : program_(program), context_(*program.context), writer_(program, stats) {}
 
   void run() {
     tallyLosses();
@@ -43,13 +39,6 @@ public:
   }
 
 private:
-  std::optional<uint32_t> scalar(llvm::StringRef name) const {
-    for (uint32_t i = 0; i < program_.scalars.size(); ++i)
-      if (program_.text(program_.scalars[i]) == name)
-        return i;
-    return std::nullopt;
-  }
-
   //===--------------------------------------------------------------------===//
   // The loss
   //===--------------------------------------------------------------------===//
@@ -81,7 +70,7 @@ private:
   }
 
   void tallyLosses() {
-    std::optional<uint32_t> loss = scalar("loss");
+    std::optional<uint32_t> loss = writer_.scalar("loss");
     if (!loss)
       return;
     lossAtoms_ = lossAtoms();
@@ -105,10 +94,11 @@ private:
 
   /// Forward ops were appended behind backward ones: parts stand in their order again.
   static void keepForwardFirst(Body &body) {
+    auto isAhead = [](const Op &op) { return op.part == Part::Gather || op.part == Part::Forward; };
     std::vector<Op> sorted;
-    for (bool forward : {true, false})
+    for (bool ahead : {true, false})
       for (Op &op : body.ops)
-        if ((op.part == Part::Forward) == forward)
+        if (isAhead(op) == ahead)
           sorted.push_back(std::move(op));
     body.ops = std::move(sorted);
     for (uint32_t i = 0; i < body.ops.size(); ++i)
@@ -121,7 +111,7 @@ private:
   //===--------------------------------------------------------------------===//
 
   TrainedSlot trained(const Body &body, uint32_t slot, uint32_t group, llvm::StringRef path) {
-    TrainedSlot result{slot, group, optimizerOf(program_.plan, path), BodyId()};
+    TrainedSlot result{slot, group, optimizerOf(program_.plan, path), BodyId(), {}};
     const WeightSlot &weight = body.weights[slot];
     if (result.rule)
       for (const OptimizerBody &each : result.rule->bodies)
@@ -133,6 +123,7 @@ private:
                               " of its precision");
     if (!weight.layout)
       internalError(path, "has no layout");
+    result.forms = storedForms(program_, weight.type, *weight.layout, path);
     return result;
   }
 
@@ -163,10 +154,10 @@ private:
     std::optional<ValueId> loss;
     if (!rank || (lossRanks_.size() == 1 && lossRanks_.front() == *rank))
       loss = sumLoss(builder);
-    sync(builder, slots, counted);
+    writer_.sync(builder, slots, counted);
     if (!rank)
       scaleNorm(builder);
-    step(builder, slots);
+    writer_.step(builder, slots);
     reportLoss(builder, loss);
     add(std::move(body), std::move(unit), rank);
   }
@@ -294,119 +285,20 @@ private:
     if (slots.empty())
       return;
     StepBuilder builder(program_, body);
-    sync(builder, slots, slots);
-    step(builder, slots);
+    writer_.sync(builder, slots, slots);
+    writer_.step(builder, slots);
   }
 
   //===--------------------------------------------------------------------===//
-  // Sync
+  // Scalars of the step
   //===--------------------------------------------------------------------===//
-
-  llvm::StringRef slotName(const StepBuilder &builder, uint32_t slot) {
-    return program_.text(const_cast<StepBuilder &>(builder).body().weights[slot].name);
-  }
-
-  /// Gradients of one group of slots stand complete in `gradients_` afterwards, in the layout of the group's first
-  /// slot. `counted`: those whose gradients this rank adds to the norm.
-  void sync(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> slots, llvm::ArrayRef<TrainedSlot> counted) {
-    gradients_.clear();
-    if (slots.empty())
-      return;
-    builder.begin(Part::Sync, NameId(), builder.body().weights[slots[0].slot].where);
-    struct Bucket {
-      AtomList atoms;
-      ElementType element;
-      llvm::SmallVector<ValueId, 4> values;
-      llvm::SmallVector<size_t, 4> of;
-    };
-    std::vector<Bucket> buckets;
-    for (size_t i = 0; i < slots.size(); ++i) {
-      const WeightSlot &weight = builder.body().weights[slots[i].slot];
-      if (!weight.buffer)
-        continue;
-      builder.at(weight.where);
-      AtomList atoms, scattered; // what is wanted split is not gathered first
-      for (uint32_t atom : weight.buffer->partialAtoms())
-        (weight.layout->places[atom].isSplit() ? scattered : atoms).push_back(atom);
-      Layout home = *weight.layout;
-      ElementType element = weight.gradient;
-      Layout buffer = *weight.buffer;
-      ValueId gradient = builder.add(OpKind::Gradient, {}, SlotFields{slots[i].slot}, {element, weight.type.dims},
-                                     buffer, slotName(builder, slots[i].slot).str() + ".grad");
-      gradient = builder.reduceScatter(gradient, scattered, home, slotName(builder, slots[i].slot).str() + ".grad");
-      auto bucket =
-          llvm::find_if(buckets, [&](const Bucket &each) { return each.atoms == atoms && each.element == element; });
-      if (bucket == buckets.end())
-        bucket = buckets.insert(buckets.end(), {atoms, element, {}, {}});
-      bucket->values.push_back(gradient);
-      bucket->of.push_back(i);
-    }
-    std::vector<std::optional<ValueId>> complete(slots.size());
-    for (const Bucket &bucket : buckets) {
-      builder.at(builder.body().weights[slots[bucket.of[0]].slot].where);
-      auto values = builder.allReduce(bucket.values, bucket.atoms);
-      for (size_t k = 0; k < values.size(); ++k)
-        complete[bucket.of[k]] = values[k];
-    }
-    mergeGroups(builder, slots, complete);
-    tallyNorm(builder, counted);
-  }
-
-  void mergeGroups(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> slots,
-                   llvm::ArrayRef<std::optional<ValueId>> complete) {
-    for (size_t i = 0; i < slots.size(); ++i) {
-      if (!complete[i])
-        continue;
-      auto known = llvm::find_if(gradients_, [&](const auto &pair) { return pair.first == slots[i].group; });
-      if (known == gradients_.end()) {
-        gradients_.push_back({slots[i].group, *complete[i]});
-        continue;
-      }
-      builder.at(builder.body().weights[slots[i].slot].where);
-      std::string name = slotName(builder, slots[i].slot).str() + ".grad";
-      ValueId moved = builder.convert(*complete[i], builder.layoutOf(known->second), name);
-      known->second = builder.map(MapFn::Add, {known->second, moved}, builder.typeOf(known->second).element, name);
-    }
-  }
-
-  ValueId gradientOf(uint32_t group) const {
-    for (const auto &[known, value] : gradients_)
-      if (known == group)
-        return value;
-    internalError("gradient", "of a weight was not synchronised");
-  }
-
-  /// Each weight counts once: on coordinate 0 of the atoms that don't split its gradient (language.md 2.3).
-  void tallyNorm(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> counted) {
-    std::optional<uint32_t> norm = scalar("grad_norm");
-    if (!norm || program_.plan.clip == 0 || counted.empty())
-      return;
-    llvm::SmallVector<ValueId, 8> shares;
-    for (const auto &[group, gradient] : gradients_) {
-      if (llvm::none_of(counted, [&, group = group](const TrainedSlot &slot) { return slot.group == group; }))
-        continue;
-      builder.nextKernel();
-      builder.at(builder.body().weights[group].where);
-      ValueId square = builder.sumOfSquares(gradient, slotName(builder, group).str() + ".norm");
-      AtomList whole;
-      for (uint32_t atom = 0; atom < builder.atoms().size(); ++atom)
-        if (builder.layoutOf(square).places[atom].isWhole())
-          whole.push_back(atom);
-      shares.push_back(builder.demote(square, whole, slotName(builder, group).str() + ".norm"));
-    }
-    builder.nextKernel();
-    if (shares.empty())
-      return;
-    ValueId sum = shares.size() == 1 ? shares[0] : builder.map(MapFn::Add, shares, ElementType::F32, "norm");
-    builder.addEffect(OpKind::Tally, sum, {*norm});
-  }
 
   /// The loss of the step, the same on all ranks, still a sum over the micro-batches.
   std::optional<ValueId> sumLoss(StepBuilder &builder) {
-    std::optional<uint32_t> loss = scalar("loss");
+    std::optional<uint32_t> loss = writer_.scalar("loss");
     if (!loss)
       return std::nullopt;
-    ValueId total = readScalar(builder, *loss, lossAtoms_, "loss");
+    ValueId total = writer_.readScalar(builder, *loss, lossAtoms_, "loss");
     return builder.allReduce({total}, lossAtoms_)[0];
   }
 
@@ -421,23 +313,16 @@ private:
     builder.body().outputs.push_back({context_.name("loss"), *total});
   }
 
-  ValueId readScalar(StepBuilder &builder, uint32_t scalar, const AtomList &partial, llvm::StringRef name) {
-    Layout layout(builder.atoms().size());
-    for (uint32_t atom : partial)
-      layout.places[atom] = Place::partial();
-    return builder.add(OpKind::Total, {}, SlotFields{scalar}, {ElementType::F32, {}}, std::move(layout), name);
-  }
-
   /// min(1, clip / norm), as torch.nn.utils.clip_grad_norm_ has it.
   void scaleNorm(StepBuilder &builder) {
-    std::optional<uint32_t> norm = scalar("grad_norm"), scale = scalar("clip_scale");
+    std::optional<uint32_t> norm = writer_.scalar("grad_norm"), scale = writer_.scalar("clip_scale");
     if (!norm || !scale || program_.plan.clip == 0)
       return;
     builder.begin(Part::Sync, NameId(), {});
     AtomList all;
     for (uint32_t atom = 0; atom < builder.atoms().size(); ++atom)
       all.push_back(atom);
-    ValueId square = builder.allReduce({readScalar(builder, *norm, all, "norm_squared")}, all)[0];
+    ValueId square = builder.allReduce({writer_.readScalar(builder, *norm, all, "norm_squared")}, all)[0];
     ValueId root = builder.map(MapFn::Sqrt, {square}, ElementType::F32, "grad_norm");
     ValueId padded = builder.map(MapFn::Add, {root, builder.constant(1e-6)}, ElementType::F32, "grad_norm");
     ValueId ratio =
@@ -446,131 +331,47 @@ private:
     builder.addEffect(OpKind::Tally, factor, {*scale});
   }
 
-  //===--------------------------------------------------------------------===//
-  // Step
-  //===--------------------------------------------------------------------===//
-
-  void step(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> slots) {
-    std::optional<uint32_t> scaleSlot = scalar("clip_scale");
-    ValueId scale;
-    for (size_t i = 0; i < slots.size(); ++i) {
-      if (slots[i].slot != slots[i].group)
-        continue;
-      const WeightSlot weight = builder.body().weights[slots[i].slot];
-      builder.begin(Part::Step, weight.name, weight.where);
-      if (scaleSlot && program_.plan.clip != 0 && !scale)
-        scale = readScalar(builder, *scaleSlot, {}, "clip_scale");
-      std::string name = program_.text(weight.name).str();
-      ValueId gradient = gradientOf(slots[i].group);
-      if (scale)
-        gradient = builder.map(MapFn::Mul, {gradient, scale}, weight.gradient, name + ".grad");
-      ValueId updated = updateWeight(builder, slots[i], weight, gradient, name);
-      std::vector<Layout> assigned; // slots that differ in their gradient buffers only are one weight
-      for (const TrainedSlot &other : slots) {
-        const Layout &layout = *builder.body().weights[other.slot].layout;
-        if (other.group != slots[i].group || llvm::is_contained(assigned, layout))
-          continue;
-        assigned.push_back(layout);
-        builder.addEffect(OpKind::Assign, builder.convert(updated, layout, name), {other.slot});
-      }
-    }
-  }
-
-  /// The new weight in its element type. The optimizer works on the master copy if that has another element type.
-  ValueId updateWeight(StepBuilder &builder, const TrainedSlot &slot, const WeightSlot &weight, ValueId gradient,
-                       const std::string &name) {
-    bool hasMaster = weight.master != weight.type.element;
-    TensorType type{hasMaster ? weight.master : weight.type.element, weight.type.dims};
-    ValueId old;
-    uint32_t master = 0;
-    if (hasMaster) {
-      master = declareState(builder, name + ".master", type, *weight.layout, weight.where);
-      old = builder.add(OpKind::State, {}, SlotFields{master}, type, *weight.layout, name + ".master");
-    } else {
-      old = builder.add(OpKind::Weight, {}, SlotFields{slot.slot}, type, *weight.layout, name);
-    }
-    ValueId updated = inlineOptimizer(builder, slot, weight, old, gradient, name);
-    if (hasMaster)
-      builder.addEffect(OpKind::Update, updated, {master});
-    return builder.cast(updated, weight.type.element, name);
-  }
-
-  uint32_t declareState(StepBuilder &builder, const std::string &name, TensorType type, Layout layout,
-                        SourceRange where) {
-    builder.body().states.push_back({context_.name(name), std::move(type), true, where, std::move(layout)});
-    return static_cast<uint32_t>(builder.body().states.size() - 1);
-  }
-
-  ValueId inlineOptimizer(StepBuilder &builder, const TrainedSlot &slot, const WeightSlot &weight, ValueId old,
-                          ValueId gradient, const std::string &name) {
-    const Body optimizer = program_.body(slot.optimizer);
-    std::vector<ValueId> values(optimizer.values.size());
-    std::vector<uint32_t> states(optimizer.states.size(), ~0u);
-    auto stateSlot = [&](uint32_t state) {
-      if (states[state] == ~0u) {
-        TensorType type = optimizer.states[state].type;
-        states[state] = declareState(builder, name + "." + program_.text(optimizer.states[state].name).str(), type,
-                                     StepBuilder::restrictTo(*weight.layout, type.dims), weight.where);
-      }
-      return states[state];
-    };
-    for (const Op &op : optimizer.ops) {
-      ++stats_.opVisits;
-      if (op.kind == OpKind::Input) {
-        bool isGradient = program_.text(optimizer.inputs[op.get<SlotFields>().slot].name) == "g";
-        values[op.results[0].index] = isGradient ? gradient : old;
-      } else if (op.kind == OpKind::State) {
-        uint32_t state = stateSlot(op.get<SlotFields>().slot);
-        values[op.results[0].index] =
-            builder.add(OpKind::State, {}, SlotFields{state}, builder.body().states[state].type,
-                        *builder.body().states[state].layout, program_.text(builder.body().states[state].name));
-      } else if (op.kind == OpKind::Update) {
-        uint32_t state = stateSlot(op.get<SlotFields>().slot);
-        Layout layout = *builder.body().states[state].layout;
-        builder.addEffect(OpKind::Update, builder.convert(values[op.operands[0].index], layout, name), {state});
-      } else {
-        inlineOp(builder, optimizer, op, *weight.layout, values, name);
-      }
-    }
-    return builder.convert(values[optimizer.outputs[0].value.index], *weight.layout, name);
-  }
-
-  /// Element-wise work stays where the weight is; what is not element-wise needs its operands whole (Muon's matrices).
-  void inlineOp(StepBuilder &builder, const Body &optimizer, const Op &op, const Layout &home,
-                std::vector<ValueId> &values, const std::string &name) {
-    bool isMap = op.kind == OpKind::Map || op.kind == OpKind::Constant || op.kind == OpKind::Stop;
-    Op copy = op;
-    for (ValueId &operand : copy.operands) {
-      ValueId value = values[operand.index];
-      Layout wanted =
-          isMap ? StepBuilder::restrictTo(home, builder.typeOf(value).dims) : Layout(builder.atoms().size());
-      operand = builder.convert(value, wanted, name);
-    }
-    for (ValueId &result : copy.results) {
-      const Value &from = optimizer.value(result);
-      TensorType type = *from.type;
-      Layout layout = isMap ? StepBuilder::restrictTo(home, type.dims) : Layout(builder.atoms().size());
-      std::string local = from.name ? name + "." + program_.text(from.name).str() : name;
-      ValueId made = builder.newValue(std::move(type), std::move(layout), local);
-      values[result.index] = made;
-      result = made;
-    }
-    builder.append(std::move(copy));
-  }
-
   Program &program_;
   IRContext &context_;
-  PassStats &stats_;
+  StepWriter writer_;
   AtomList lossAtoms_;
   llvm::SmallVector<uint32_t, 2> lossRanks_;
   std::vector<llvm::SmallVector<uint32_t, 2>> holders_;
-  /// Of the body at hand: per group of slots, its complete gradient.
-  std::vector<std::pair<uint32_t, ValueId>> gradients_;
 };
 
 } // namespace
 
-Outcome shardStorage(Program &program, Diagnostics &, PassStats &stats) {
+/// Whether some weight of the program is split over each rule's axes, beyond what the plan's other rules split.
+static bool checkStorage(const Program &program, Diagnostics &diags) {
+  std::vector<bool> named(program.plan.storage.size(), false), used(named);
+  for (uint32_t u = 0; u < program.units.size(); ++u) {
+    const Body &body = program.body(program.units[u]);
+    for (uint32_t slot = 0; slot < body.weights.size(); ++slot)
+      for (uint32_t i : storageRulesOf(program.plan, weightPath(program, UnitId(u), slot))) {
+        named[i] = true;
+        for (const std::string &axis : program.plan.storage[i].axes)
+          for (uint32_t atom : program.mesh.atomsOf(axis))
+            used[i] = used[i] || body.weights[slot].layout->places[atom].isWhole();
+      }
+  }
+  for (uint32_t i = 0; i < named.size(); ++i) {
+    const StorageRule &rule = program.plan.storage[i];
+    bool isIdle = llvm::all_of(rule.axes, [&](const std::string &axis) { return program.mesh.atomsOf(axis).empty(); });
+    if (used[i] || isIdle || !named[i])
+      continue;
+    diags
+        .report(rule.where, diag::StorageSplitsNothing{.axes = llvm::join(rule.axes, ", "),
+                                                       .reason = "the plan splits every one over them already"})
+        .help("name the axes over which weights are copied, such as those that split B");
+    return false;
+  }
+  return true;
+}
+
+Outcome shardStorage(Program &program, Diagnostics &diags, PassStats &stats) {
+  if (!checkStorage(program, diags))
+    return Outcome::Failed;
+  storeWeights(program, stats);
   if (program.mode == Mode::Train)
     StorageSharder(program, stats).run();
   program.level = Level::Stored;

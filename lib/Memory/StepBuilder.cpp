@@ -151,6 +151,19 @@ llvm::SmallVector<ValueId, 4> StepBuilder::allReduce(llvm::ArrayRef<ValueId> val
   return results;
 }
 
+void StepBuilder::storageCollective(OpKind kind, llvm::ArrayRef<ValueId> operands, const AtomList &atoms,
+                                    llvm::ArrayRef<ValueId> results) {
+  Op op;
+  op.kind = kind;
+  op.operands.assign(operands.begin(), operands.end());
+  op.results.assign(results.begin(), results.end());
+  CollectiveFields fields;
+  fields.atoms = atoms;
+  fields.isStorage = true;
+  op.fields = std::move(fields);
+  append(std::move(op));
+}
+
 ValueId StepBuilder::reduceScatter(ValueId value, const AtomList &atoms, const Layout &home, llvm::StringRef name) {
   for (const Dim &dim : TensorType(typeOf(value)).dims) {
     CollectiveFields fields;

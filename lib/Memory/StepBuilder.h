@@ -43,6 +43,9 @@ public:
   ValueId demote(ValueId value, const AtomList &atoms, llvm::StringRef name);
   /// One collective that completes the sums of all values over these atoms, on which each is partial.
   llvm::SmallVector<ValueId, 4> allReduce(llvm::ArrayRef<ValueId> values, const AtomList &atoms);
+  /// One collective that makes `results` of `operands`, each split on a dim of its own.
+  void storageCollective(OpKind kind, llvm::ArrayRef<ValueId> operands, const AtomList &atoms,
+                         llvm::ArrayRef<ValueId> results);
   /// The value, partial over these atoms, with its sum split over them as `home` says.
   ValueId reduceScatter(ValueId value, const AtomList &atoms, const Layout &home, llvm::StringRef name);
   /// The value in another layout; neither is partial. Gathers what is split otherwise, then slices.

@@ -89,17 +89,18 @@ void PlanEvaluator::block(const ast::PlanBlock &block, Scope &scope, EvaluatedPl
       item(one, scope, result);
 }
 
-std::optional<int64_t> PlanEvaluator::number(const ast::Expr *expr, Scope &scope, StringRef what) {
+std::optional<int64_t> PlanEvaluator::number(const ast::Expr *expr, Scope &scope, StringRef what, int64_t least) {
   EvalResult result = elaborator_.evalStatic(expr, scope);
-  return result.isStatic() ? number(result.value, expr->range, what) : std::nullopt;
+  return result.isStatic() ? number(result.value, expr->range, what, least) : std::nullopt;
 }
 
-std::optional<int64_t> PlanEvaluator::number(const StaticValue &given, SourceRange where, StringRef what) {
+std::optional<int64_t> PlanEvaluator::number(const StaticValue &given, SourceRange where, StringRef what,
+                                             int64_t least) {
   if (given.isUnknown())
     return std::nullopt;
   DimExpr size = given.asSize(context_.dims);
   auto value = size ? size.integer() : std::nullopt;
-  if (!value || *value < 1 || !size.size()) {
+  if (!value || *value < least || !size.size()) {
     diags_.report(where, diag::SizeOutOfRange{.what = what, .value = value ? toString(*value) : given.kindName()});
     return std::nullopt;
   }

@@ -97,9 +97,9 @@ private:
   void mesh(const ast::PlanMesh *mesh, Scope &scope);
   void fillMesh(int64_t ranks, SourceRange ranksAt, EvaluatedPlan &result);
   void reportRanks(int64_t ranks, SourceRange ranksAt, int64_t product, const Axis *fill);
-  /// A positive number; nothing, reported, if it is none, and nothing where it is unknown.
-  std::optional<int64_t> number(const ast::Expr *expr, Scope &scope, llvm::StringRef what);
-  std::optional<int64_t> number(const StaticValue &given, SourceRange where, llvm::StringRef what);
+  /// A number, `least` at least; nothing, reported, if it is none, and nothing where it is unknown.
+  std::optional<int64_t> number(const ast::Expr *expr, Scope &scope, llvm::StringRef what, int64_t least = 1);
+  std::optional<int64_t> number(const StaticValue &given, SourceRange where, llvm::StringRef what, int64_t least = 1);
   void options(const ast::Options &options, llvm::StringRef where, llvm::ArrayRef<llvm::StringRef> keys, Scope &scope);
 
   // --- Rules (PlanRules.cpp)
@@ -109,9 +109,17 @@ private:
   void split(const ast::PlanSplit *split, Scope &scope, EvaluatedPlan &result);
   void keep(const ast::PlanKeep *keep, Scope &scope, EvaluatedPlan &result);
   void pin(const ast::PlanPin *pin, Scope &scope, EvaluatedPlan &result);
+  void microbatch(const ast::PlanMicrobatch *item, Scope &scope, EvaluatedPlan &result);
+
+  // --- Storage (StorageRules.cpp)
+  std::optional<llvm::StringRef> choice(const ast::KeyValue &item, llvm::ArrayRef<llvm::StringRef> choices);
+  std::optional<bool> flag(const ast::KeyValue &item, Scope &scope);
   void store(const ast::PlanStore *store, Scope &scope, EvaluatedPlan &result);
   void zero(const ast::PlanZero *zero, Scope &scope, EvaluatedPlan &result);
-  void microbatch(const ast::PlanMicrobatch *item, Scope &scope, EvaluatedPlan &result);
+  void addStorage(StorageRule rule, const ast::Options &options, llvm::StringRef name, Scope &scope,
+                  EvaluatedPlan &result);
+  void readStorageOption(const ast::KeyValue &item, llvm::StringRef name, Scope &scope, StorageRule &rule,
+                         EvaluatedPlan &result);
 
   // --- Pipelines (PipelineRules.cpp)
   void pipeline(const ast::PlanPipeline *pipeline, Scope &scope, EvaluatedPlan &result);

@@ -94,30 +94,6 @@ void PlanEvaluator::pin(const ast::PlanPin *pin, Scope &scope, EvaluatedPlan &re
   result.plan.pins.push_back(std::move(rule));
 }
 
-void PlanEvaluator::zero(const ast::PlanZero *zero, Scope &scope, EvaluatedPlan &result) {
-  std::vector<std::string> axes = useAxes(zero->axes);
-  scopes(zero->in, scope, result);
-  options(zero->options, "zero", {"regather", "prefetch", "unit", "secondary", "gather", "reduce", "hierarchical"},
-          scope);
-  if (auto stage = zero->stage->value; !stage || *stage < 1 || *stage > 3)
-    diags_.report(zero->stage->range, diag::ZeroStage{.stage = sources_.text(zero->stage->range)});
-  StorageRule rule;
-  rule.axes = std::move(axes);
-  rule.where = zero->range;
-  result.plan.storage.push_back(std::move(rule));
-}
-
-void PlanEvaluator::store(const ast::PlanStore *store, Scope &scope, EvaluatedPlan &result) {
-  std::vector<std::string> axes = useAxes(store->axes);
-  Scopes in = scopes(store->in, scope, result);
-  options(store->options, "store", {"regather", "prefetch", "unit"}, scope);
-  SourceRange range = store->range;
-  if (store->what == ast::StoreWhat::Gathered)
-    result.plan.keepGathered.push_back({std::move(axes), std::move(in), range});
-  else
-    result.plan.storage.push_back({.axes = std::move(axes), .scopes = std::move(in), .where = range});
-}
-
 void PlanEvaluator::microbatch(const ast::PlanMicrobatch *item, Scope &scope, EvaluatedPlan &result) {
   auto size = number(item->size, scope, "microbatch");
   if (result.microbatchAt.valid() && check_ == Check::WithSizes) // else both branches of an `if` are read

@@ -91,6 +91,8 @@ private:
   }
 
   std::optional<std::string> collectiveFault(const Op &op) const {
+    if (op.get<CollectiveFields>().isStorage)
+      return storageFault(op);
     for (size_t i = 0; i < op.operands.size(); ++i) {
       std::optional<Layout> after = layoutAfter(op.kind, op.get<CollectiveFields>(), at(op.operands[i]));
       if (!after)
@@ -99,6 +101,22 @@ private:
         return "has a result in " + show(op.results[i]) + " instead of " +
                show(*after, body_->value(op.results[i]).type->dims);
     }
+    return std::nullopt;
+  }
+
+  /// Each operand is split on a dim of its own.
+  std::optional<std::string> storageFault(const Op &op) const {
+    const auto &fields = op.get<CollectiveFields>();
+    for (size_t i = 0; i < op.operands.size(); ++i)
+      for (uint32_t atom = 0; atom < atoms_.size(); ++atom) {
+        const Place &from = at(op.operands[i]).places[atom], &to = at(op.results[i]).places[atom];
+        bool fits = !llvm::is_contained(fields.atoms, atom) ? from == to
+                    : op.kind == OpKind::AllGather          ? from.isSplit() && to.isWhole()
+                    : op.kind == OpKind::AllReduce          ? from.isPartial() && to.isWhole()
+                                                            : from.isPartial() && to.isSplit();
+        if (!fits)
+          return "brings " + show(op.operands[i]) + " to " + show(op.results[i]) + " over " + atoms_[atom].name;
+      }
     return std::nullopt;
   }
 

@@ -1,5 +1,6 @@
 //===- Messages.cpp - what ranks of a pipeline send each other, in order ----===//
 #include "Messages.h"
+#include "ActionOrder.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace stg {
@@ -51,18 +52,9 @@ void Messages::findDepartures(uint32_t stage, ActionKind kind) {
   std::vector<Departure> &list = departures_[stage][static_cast<size_t>(kind)];
   uint32_t &nodes = nodes_[stage][static_cast<size_t>(kind)];
   bool isForward = kind == ActionKind::Forward;
-  // Per unit of the stage: the nodes before it.
   uint32_t first = pipeline_.firstUnits[stage], last = pipeline_.firstUnits[stage + 1];
-  std::vector<uint32_t> before(last - first);
-  for (uint32_t i = 0; i < last - first; ++i) {
-    uint32_t unit = isForward ? i : last - first - 1 - i;
-    before[unit] = nodes;
-    const BodyTemplate &body = *templates_[program_.units[first + unit].body.index];
-    nodes += static_cast<uint32_t>(isForward                       ? body.of(Phase::Forward).size()
-                                   : kind == ActionKind::Backward  ? body.backward.size()
-                                   : kind == ActionKind::InputGrad ? body.of(Phase::InputGrad).size()
-                                                                   : body.of(Phase::WeightGrad).size());
-  }
+  std::vector<OrderedNode> order = orderOf(program_, templates_, first, last, kind);
+  nodes = static_cast<uint32_t>(order.size());
   if (kind == ActionKind::WeightGrad)
     return;
   for (uint32_t i = 0; i < pipeline_.transfers.size(); ++i) {
@@ -73,13 +65,14 @@ void Messages::findDepartures(uint32_t stage, ActionKind kind) {
     Departure departure{i, 0};
     bool isHere = origin.kind == SlotOrigin::Kind::Node && origin.unit.index >= first && origin.unit.index < last &&
                   (origin.place.phase == Phase::Forward) == isForward;
-    if (isHere) {
-      const BodyTemplate &body = *templates_[program_.units[origin.unit.index].body.index];
-      uint32_t place = origin.place.index;
-      if (kind == ActionKind::Backward)
-        place = static_cast<uint32_t>(llvm::find(body.backward, origin.place) - body.backward.begin());
-      departure.after = before[origin.unit.index - first] + place + 1;
-    }
+    if (isHere)
+      departure.after =
+          static_cast<uint32_t>(llvm::find_if(order,
+                                              [&](const OrderedNode &node) {
+                                                return node.unit == origin.unit && node.place == origin.place;
+                                              }) -
+                                order.begin()) +
+          1;
     list.push_back(departure);
   }
   llvm::stable_sort(list, [](const Departure &a, const Departure &b) { return a.after < b.after; });

@@ -7,6 +7,7 @@
 // all nodes that did.
 //===----------------------------------------------------------------------===//
 #include "RankUnroller.h"
+#include "ActionOrder.h"
 #include "fmt/format.h"
 #include "stg/Support/InternalError.h"
 #include "llvm/ADT/STLExtras.h"
@@ -16,12 +17,6 @@ namespace {
 
 /// 1 ns of the fastest memory that is expected.
 constexpr uint64_t kRootBytes = static_cast<uint64_t>(kRootMachine.memoryGbps);
-
-/// A node of an action.
-struct Item {
-  UnitId unit;
-  NodePlace place;
-};
 
 class RankUnroller {
 public:
@@ -59,6 +54,7 @@ private:
         offsets_[u][phase] = end;
         end += plan_.templateOf(UnitId(u)).nodes[phase].size();
       }
+      gathersOnce_ |= !plan_.templateOf(UnitId(u)).of(Phase::Gather).empty();
     }
     stepIds_.resize(stepNodes_);
   }
@@ -91,40 +87,19 @@ private:
   // Actions
   //===--------------------------------------------------------------------===//
 
-  const std::vector<Item> &itemsOf(const Action &action) {
-    std::vector<Item> &items = items_[{action.stage, action.kind}];
+  const std::vector<OrderedNode> &itemsOf(const Action &action) {
+    std::vector<OrderedNode> &items = items_[{action.stage, action.kind}];
     if (!items.empty())
       return items;
-    uint32_t first = plan_.firstUnits[action.stage], last = plan_.firstUnits[action.stage + 1];
-    auto addPhase = [&](UnitId unit, Phase phase) {
-      for (uint32_t i = 0; i < plan_.templateOf(unit).of(phase).size(); ++i)
-        items.push_back({unit, {phase, i}});
-    };
-    for (uint32_t i = 0; i < last - first; ++i) {
-      UnitId unit(action.kind == ActionKind::Forward ? first + i : last - 1 - i);
-      switch (action.kind) {
-      case ActionKind::Forward:
-        addPhase(unit, Phase::Forward);
-        break;
-      case ActionKind::Backward:
-        for (NodePlace place : plan_.templateOf(unit).backward)
-          items.push_back({unit, place});
-        break;
-      case ActionKind::InputGrad:
-        addPhase(unit, Phase::InputGrad);
-        break;
-      case ActionKind::WeightGrad:
-        addPhase(unit, Phase::WeightGrad);
-        break;
-      }
-    }
+    items = orderOf(program_, plan_.templates, plan_.firstUnits[action.stage], plan_.firstUnits[action.stage + 1],
+                    action.kind);
     return items;
   }
 
   /// One action on its way: its nodes, and the messages that leave between them.
   struct Course {
     const Action &action;
-    const std::vector<Item> &items;
+    const std::vector<OrderedNode> &items;
     llvm::ArrayRef<Messages::Departure> departures;
     size_t done = 0;
     bool finished() const { return done == items.size(); }
@@ -144,9 +119,19 @@ private:
   }
 
   void advance(Course &course) {
-    const Item &item = course.items[course.done++];
+    const OrderedNode &item = course.items[course.done++];
+    if (gathersOnce_ && course.action.kind == ActionKind::Forward)
+      gatherOnce(course.action.stage, item.turn);
     emitNode(item.unit, item.place, course.action.microBatch);
     sendWhatIsMade(course);
+  }
+
+  /// Weights that stay gathered for the whole step: in the turns of the first forward of a stage.
+  void gatherOnce(uint32_t stage, UnitId turn) {
+    uint32_t first = plan_.firstUnits[stage], last = plan_.firstUnits[stage + 1];
+    uint32_t &next = gathered_.try_emplace(stage, first).first->second;
+    for (; next < last && next <= uint64_t{turn.index} + prefetchOf(program_.plan); ++next)
+      emitPhase(UnitId(next), Phase::Gather);
   }
 
   void runSlot(const Slot &slot) {
@@ -183,7 +168,7 @@ private:
     uint32_t last = plan_.firstUnits[course.action.stage + 1];
     uint32_t synced = 0;
     while (!course.finished()) {
-      for (; last - 1 - synced > course.items[course.done].unit.index; ++synced)
+      for (; last - 1 - synced > course.items[course.done].turn.index; ++synced)
         syncUnit(UnitId(last - 1 - synced));
       advance(course);
     }
@@ -439,10 +424,14 @@ private:
       node.groupKind = from.groupKind;
       node.group = plan_.groups.idOf(from.groupKind, firstRank_);
       chain(node, lastCommunication_[orderOfGroup(from.groupKind)]);
+      // A gather begins with the turn in which it stands, not as soon as there is nothing else to send.
+      if (from.gathersWeights && lastCompute_ != 0)
+        order_.push_back(lastCompute_);
     } else {
       node.opType = from.opType;
       node.flops = std::max<uint64_t>(from.flops, 1);
-      chain(node, lastCompute_);
+      uint64_t none = 0;
+      chain(node, from.addsShards ? none : lastCompute_);
       if (previous_ == 0 && dataDeps_.empty() && isAstraSim())
         node.bytes = std::max(node.bytes, kRootBytes);
     }
@@ -461,13 +450,16 @@ private:
   void chain(TraceNode &node, uint64_t &last) {
     node.id = nextId_++;
     previous_ = std::exchange(last, node.id);
+    order_.clear();
+    if (previous_ != 0)
+      order_.push_back(previous_);
   }
 
   void finish(TraceNode &node) {
     node.name = name_;
     node.dataDeps = dataDeps_;
-    if (previous_ != 0)
-      node.ctrlDeps = previous_;
+    llvm::sort(order_);
+    node.ctrlDeps = order_;
     consume_(node);
   }
 
@@ -540,7 +532,7 @@ private:
   /// Per unit and phase: its first node in a record of a micro-batch, or in stepIds_.
   std::vector<std::array<size_t, kPhases>> offsets_;
   size_t batchNodes_ = 0, stepNodes_ = 0;
-  std::map<std::pair<uint32_t, ActionKind>, std::vector<Item>> items_;
+  std::map<std::pair<uint32_t, ActionKind>, std::vector<OrderedNode>> items_;
   std::vector<uint32_t> actionsLeft_;  ///< by micro-batch
   std::vector<size_t> lastWeightGrad_; ///< by stage: place in the list
 
@@ -561,6 +553,8 @@ private:
   std::map<uint32_t, uint64_t> lastCommunication_, lastSent_, lastReceived_;
   std::map<uint32_t, size_t> posted_; ///< receives by sender
   uint64_t previous_ = 0;             ///< before the node at hand
+  bool gathersOnce_ = false;
+  std::map<uint32_t, uint32_t> gathered_; ///< by stage: the unit whose weights are gathered for the step next
 
   std::string name_;
   UnitId namedUnit_;
@@ -568,6 +562,7 @@ private:
   size_t prefix_ = 0;
   bool hasPath_ = false;
   llvm::SmallVector<uint64_t, 8> dataDeps_;
+  llvm::SmallVector<uint64_t, 2> order_; ///< of the node at hand: what it follows
 };
 
 } // namespace

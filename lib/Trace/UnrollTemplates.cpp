@@ -274,6 +274,7 @@ private:
     out.opType = opType(kernel);
     out.flops = count(kernel.flops.contraction + kernel.flops.other, "FLOPs", last);
     out.bytes = count(kernel.bytes, "bytes", last);
+    out.addsShards = addsShards(kernel);
     for (ValueId value : kernel.reads)
       dependOn(value, out);
     for (OpId id : kernel.ops)
@@ -284,6 +285,15 @@ private:
       }
     if (detail_ == UnrollDetail::Annotations)
       annotateKernel(kernel, last, out);
+  }
+
+  bool addsShards(const Kernel &kernel) const {
+    const Op &first = body_.op(kernel.ops.front());
+    if (first.kind != OpKind::Accumulate)
+      return false;
+    const Op &source = body_.op(body_.value(kernels_.source[first.operands[0].index]).def);
+    const auto *collective = std::get_if<CollectiveFields>(&source.fields);
+    return collective && collective->isStorage;
   }
 
   /// What is communicated, by the name of its first tensor.
@@ -300,7 +310,11 @@ private:
     out.kind = TraceNodeKind::Collective;
     out.collective = collectiveOf(op.kind);
     out.groupKind = groups_.kindOf(op.get<CollectiveFields>().atoms);
-    out.name = fmt::format("{}/{}({})", tensorName(op.operands[0]), std::string_view(mnemonic(op.kind)),
+    const auto &fields = op.get<CollectiveFields>();
+    out.gathersWeights = fields.isStorage && op.kind == OpKind::AllGather && op.part != Part::Step;
+    // What moves the tensors of a whole unit has the unit's name.
+    bool isOfUnit = fields.isStorage && op.operands.size() > 1;
+    out.name = fmt::format("{}/{}({})", isOfUnit ? "" : tensorName(op.operands[0]), std::string_view(mnemonic(op.kind)),
                            groups_.kinds()[out.groupKind].axes);
     DimExpr bytes = program_.context->dims.constant(int64_t(0));
     for (ValueId operand : op.operands) {

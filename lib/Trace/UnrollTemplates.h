@@ -65,6 +65,10 @@ struct NodeTemplate {
   uint64_t bytes = 0;
   TraceCollective collective = TraceCollective::AllReduce;
   uint32_t groupKind = 0;
+  /// A collective that brings weights from their shards: issued ahead of what its unit computes.
+  bool gathersWeights = false;
+  /// Adds shards of gradients when they are there: the order of compute nodes does not wait for it.
+  bool addsShards = false;
 
   // What it depends on: nodes of this unit; input slots; gradient buffers by weight slot; scalars of the step.
   llvm::SmallVector<NodePlace, 4> nodes;

@@ -1,7 +1,8 @@
 //===- Kernels.h - which ops run as one kernel, and what it reads and writes ===//
 // One statement is one kernel (language.md 2.3): each contraction and each call is a kernel of its own, the other ops
 // of one kernel number and part fuse. Views, stops, broadcasts, local slices, constants, iotas and slots are no work
-// and belong to none. `accumulate` runs in the kernel that makes its operand, unless that is of another part.
+// and belong to none. `accumulate` runs in the kernel that makes its operand, unless that is of another part; of what a
+// storage collective brings, one kernel adds all.
 //
 // A fused kernel is convex: no path leaves it and comes back. Where a contraction, a call, a collective or an inlined
 // layer stands between ops of one statement, the statement has several fused kernels. Collectives are no kernels, but
@@ -18,6 +19,9 @@
 #include "stg/Analysis/Cost.h"
 
 namespace stg {
+
+/// Ops that move nothing: the result is another form of the operand, which readers take from where that one is.
+bool isLookedThrough(OpKind kind);
 
 struct Kernel {
   /// In the order of the body; the last one with a result gives the kernel its name.

@@ -1,0 +1,105 @@
+//===- StorageRules.cpp - what a plan keeps in shards ---------------------------===//
+#include "Plan.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace stg;
+using llvm::StringRef;
+
+/// One of the words; nothing, reported (E505), if the value is none of them.
+std::optional<StringRef> PlanEvaluator::choice(const ast::KeyValue &item, llvm::ArrayRef<StringRef> choices) {
+  StringRef text = sources_.text(item.value->range);
+  if (llvm::is_contained(choices, text))
+    return text;
+  diags_.report(item.value->range,
+                diag::OptionNotOneOf{.key = item.key.text, .choices = llvm::join(choices, " or "), .value = text});
+  return std::nullopt;
+}
+
+/// `true` or `false`; nothing where the value is unknown, and, reported, where it is neither.
+std::optional<bool> PlanEvaluator::flag(const ast::KeyValue &item, Scope &scope) {
+  EvalResult value = elaborator_.evalStatic(item.value, scope);
+  if (auto *known = value.isStatic() ? value.value.getIf<bool>() : nullptr)
+    return *known;
+  if (value.isStatic() && !value.value.isUnknown())
+    diags_.report(item.value->range, diag::OptionNotOneOf{.key = item.key.text,
+                                                          .choices = "true or false",
+                                                          .value = sources_.text(item.value->range)});
+  return std::nullopt;
+}
+
+void PlanEvaluator::zero(const ast::PlanZero *zero, Scope &scope, EvaluatedPlan &result) {
+  StorageRule rule;
+  rule.axes = useAxes(zero->axes);
+  rule.scopes = scopes(zero->in, scope, result);
+  rule.where = zero->range;
+  if (auto stage = zero->stage->value; stage && *stage >= 1 && *stage <= 3)
+    rule.stage = static_cast<uint32_t>(*stage);
+  else
+    diags_.report(zero->stage->range, diag::ZeroStage{.stage = sources_.text(zero->stage->range)});
+  addStorage(std::move(rule), zero->options, "zero", scope, result);
+}
+
+void PlanEvaluator::store(const ast::PlanStore *store, Scope &scope, EvaluatedPlan &result) {
+  std::vector<std::string> axes = useAxes(store->axes);
+  Scopes in = scopes(store->in, scope, result);
+  if (store->what == ast::StoreWhat::Gathered) {
+    options(store->options, "store gathered", {}, scope);
+    result.plan.keepGathered.push_back({std::move(axes), std::move(in), store->range});
+    return;
+  }
+  StorageRule rule;
+  rule.stage = store->what == ast::StoreWhat::Optimizer ? 1 : store->what == ast::StoreWhat::Grads ? 2 : 3;
+  rule.axes = std::move(axes);
+  rule.scopes = std::move(in);
+  rule.where = store->range;
+  addStorage(std::move(rule), store->options, "store", scope, result);
+}
+
+void PlanEvaluator::addStorage(StorageRule rule, const ast::Options &options, StringRef name, Scope &scope,
+                               EvaluatedPlan &result) {
+  rule.sync = rule.stage == 1 ? GradientSync::Step : GradientSync::MicroBatch;
+  for (const ast::KeyValue &item : options.items)
+    readStorageOption(item, name, scope, rule, result);
+  result.plan.storage.push_back(std::move(rule));
+}
+
+void PlanEvaluator::readStorageOption(const ast::KeyValue &item, StringRef name, Scope &scope, StorageRule &rule,
+                                      EvaluatedPlan &result) {
+  static constexpr StringRef kKeys[] = {"regather", "regather_last", "gather_unread", "prefetch",  "unit",
+                                        "sync",     "reduce",        "gather",        "secondary", "hierarchical"};
+  checkKey(item, name, kKeys, diags_);
+  StringRef key = item.key.text;
+  auto notYet = [&] {
+    SourceRange range = item.range;
+    result.refusals.push_back({[range, rule = name.str(), key = key.str()](Diagnostics &diags) {
+                                 diags.report(range, diag::StorageOptionNotYet{.rule = rule, .key = key});
+                               },
+                               {}});
+  };
+  auto isElementType = [&] { return elementTypeFrom(sources_.text(item.value->range)).has_value(); };
+  if (key == "regather") {
+    rule.regather = flag(item, scope).value_or(rule.regather);
+  } else if (key == "regather_last") {
+    rule.regatherLast = flag(item, scope).value_or(rule.regatherLast);
+  } else if (key == "gather_unread") {
+    rule.gatherUnread = flag(item, scope).value_or(rule.gatherUnread);
+  } else if (key == "prefetch") {
+    if (auto units = number(item.value, scope, key, 0))
+      rule.prefetch = static_cast<uint32_t>(std::min<int64_t>(*units, UINT32_MAX));
+  } else if (key == "unit") {
+    if (auto chosen = choice(item, {"unit", "weight"}))
+      rule.unit = *chosen == "unit" ? StorageUnit::Unit : StorageUnit::Weight;
+  } else if (key == "sync") {
+    if (auto chosen = choice(item, {"step", "micro_batch"}))
+      rule.sync = *chosen == "step" ? GradientSync::Step : GradientSync::MicroBatch;
+  } else if (key == "reduce" && !isElementType()) {
+    if (auto chosen = choice(item, {"reduce_scatter", "all_reduce"}))
+      rule.allReduces = *chosen == "all_reduce";
+  } else if (key == "gather" && !isElementType()) {
+    if (auto chosen = choice(item, {"after_step", "before_forward"}))
+      rule.gathersLate = *chosen == "before_forward";
+  } else if (llvm::is_contained(kKeys, key)) {
+    notYet();
+  }
+}
