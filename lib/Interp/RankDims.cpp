@@ -9,6 +9,7 @@ RankDims::RankDims(const Program &program) : ranks_(program.mesh.ranks()), atoms
   for (const SplitRule &rule : program.plan.splits)
     for (const SplitRule::Target &target : rule.dims)
       pads_ |= target.remainder == Remainder::Pad;
+  pads_ |= !program.plan.storage.empty(); // shards are rounded up
   std::set<BodyId> seen;
   for (const Unit &unit : program.units)
     if (seen.insert(unit.body).second)

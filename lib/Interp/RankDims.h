@@ -34,7 +34,7 @@ public:
   bool isCommon(uint32_t atom) const { return llvm::is_contained(common_, atom); }
 
   /// Without a layout the dim is whole. Throws InterpFault if the atoms ever placed on it do not divide it, unless the
-  /// plan pads: then the last ranks hold fewer positions, as padding is no part of the value.
+  /// plan pads or stores in shards: then the last ranks hold fewer positions, as padding is no part of the value.
   TensorDim held(const Dim &dim, const Layout *layout, int64_t rank);
   TensorDims held(const TensorType &type, const Layout *layout, int64_t rank);
 

@@ -47,6 +47,7 @@ private:
   bool namesIteration(const PathPattern &pattern) const;
   void complete(const Plan &plan);
   void completePipeline(const PipelineRule &rule);
+  void completeStorage(const Plan &plan);
   void completePin(const PinRule &pin);
   void checkPinApplies(const PinRule &pin, llvm::ArrayRef<PinRule> earlier);
   std::optional<PinRule> pinFor(const PinRule &pin, const TensorType &type) const;

@@ -193,11 +193,26 @@ void PlanCompleter::complete(const Plan &plan) {
     checkPinApplies(plan.pins[i], llvm::ArrayRef(plan.pins).take_front(i));
   }
   result.keepGathered = plan.keepGathered;
-  result.storage = plan.storage;
+  completeStorage(plan);
   result.recompute = plan.recompute;
   result.offload = plan.offload;
   if (plan.pipeline)
     completePipeline(*plan.pipeline);
+}
+
+/// Rules over axes of one rank only say nothing. Ranks of the pipeline hold different weights.
+void PlanCompleter::completeStorage(const Plan &plan) {
+  for (const StorageRule &rule : plan.storage) {
+    bool isIdle = llvm::all_of(rule.axes, [&](const std::string &axis) { return program_.mesh.atomsOf(axis).empty(); });
+    if (isIdle || (!rule.scopes.empty() && llvm::all_of(rule.scopes, asksForNone)))
+      continue;
+    if (plan.pipeline && llvm::is_contained(rule.axes, plan.pipeline->axis)) {
+      diags_.report(rule.where, diag::StorageOverPipeline{.axis = plan.pipeline->axis})
+          .help("name the axes over which weights are copied, such as those that split B");
+      continue;
+    }
+    program_.plan.storage.push_back(rule);
+  }
 }
 
 /// The layout in the dims of a tensor: a composite dim is what the tensor has of it, and its axes go to the factors in

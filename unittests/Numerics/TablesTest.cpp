@@ -125,6 +125,48 @@ TEST(Tables, Llama) {
                     "AR(dp) 3"});
 }
 
+// A tensor counts once in each collective that carries it. Gradients go to their shards with each micro-batch, so they
+// stand in the backward pass; the embedding's backward reads no weight.
+TEST(Tables, Storage) {
+  std::string model = llama(kLlamaBlock);
+  const std::string kFsdp = "  zero 3 over dp { regather_last = true }\n";
+  expectRow(model, {"ZeRO-1", "dp = 4", 4, kB + "  zero 1 over dp\n", 4, "", "", "AG(dp) 9, RS(dp) 9", "", "",
+                    "AG(dp) 3, RS(dp) 3"});
+  expectRow(model, {"ZeRO-2", "dp = 4", 4, kB + "  zero 2 over dp\n", 4, "", "RS(dp) 9", "AG(dp) 9", "", "RS(dp) 3",
+                    "AG(dp) 3"});
+  expectRow(model, {"ZeRO-2, once a step", "dp = 4", 4, kB + "  zero 2 over dp { sync = step }\n", 4, "", "",
+                    "AG(dp) 9, RS(dp) 9", "", "", "AG(dp) 3, RS(dp) 3"});
+  expectRow(model, {"ZeRO-1, gathered before the forward", "dp = 4", 4,
+                    kB + "  zero 1 over dp { gather = before_forward }\n", 4, "AG(dp) 9", "", "RS(dp) 9", "AG(dp) 3",
+                    "", "RS(dp) 3"});
+  expectRow(model, {"ZeRO-2 by all-reduce", "dp = 4", 4, kB + "  zero 2 over dp { reduce = all_reduce }\n", 4, "",
+                    "AR(dp) 9", "AG(dp) 9", "", "AR(dp) 3", "AG(dp) 3"});
+  expectRow(model, {"FSDP", "dp = 4", 4, kB + kFsdp, 4, "AG(dp) 9", "AG(dp) 9, RS(dp) 9", "", "AG(dp) 3",
+                    "AG(dp) 2, RS(dp) 3", ""});
+  expectRow(model, {"FSDP, the last unit stays", "dp = 4", 4, kB + "  zero 3 over dp\n", 4, "AG(dp) 9",
+                    "AG(dp) 9, RS(dp) 9", "", "AG(dp) 3", "RS(dp) 3", ""});
+  expectRow(model, {"FSDP, no regather", "dp = 4", 4, kB + "  zero 3 over dp { regather = false }\n", 4, "AG(dp) 9",
+                    "RS(dp) 9", "", "AG(dp) 3", "RS(dp) 3", ""});
+  expectRow(model, {"FSDP, unread weights too", "dp = 4", 4,
+                    kB + "  zero 3 over dp { regather_last = true, gather_unread = true }\n", 4, "AG(dp) 9",
+                    "AG(dp) 9, RS(dp) 9", "", "AG(dp) 3", "AG(dp) 3, RS(dp) 3", ""});
+  expectRow(model, {"HSDP", "rep = 2, dp = 2", 4, "  split B over rep, dp\n" + kFsdp, 4, "AG(dp) 9",
+                    "AG(dp) 9, RS(dp) 9", "AR(rep) 9", "AG(dp) 3", "AG(dp) 2, RS(dp) 3", "AR(rep) 3"});
+  expectRow(model, {"FSDP+TP+SP", "dp = 2, tp = 2", 4, kB + kTp + kSp + kFsdp, 2, "AG(dp) 9, AG(tp) 2, RS(tp) 2",
+                    "AG(dp) 9, AG(tp) 4, RS(dp) 9, RS(tp) 2", "AR(tp) 2", "AG(dp) 3, AG(tp) 1, AR-max(tp) 1, RS(tp) 3",
+                    "AG(dp) 2, AG(tp) 3, RS(dp) 3, RS(tp) 1", "AR(tp) 1"});
+  expectRow(model, {"FSDP over the ranks of a sequence", "dp = 2, cp = 2", 4,
+                    kB + kCp + "  zero 3 over dp, cp { regather_last = true }\n", 2, "AG(cp) 2, AG(dp*cp) 9",
+                    "AG(cp) 2, AG(dp*cp) 9, RS(cp) 2, RS(dp*cp) 9", "", "AG(dp*cp) 3", "AG(dp*cp) 2, RS(dp*cp) 3", ""});
+}
+
+// Two units gather and reduce it.
+TEST(Tables, StorageOfATiedEmbedding) {
+  expectRow(llama(kLlamaBlock, Head::Tied),
+            {"FSDP", "dp = 4", 4, kB + "  zero 3 over dp { regather_last = true }\n", 4, "AG(dp) 9",
+             "AG(dp) 9, RS(dp) 9", "", "AG(dp) 3", "AG(dp) 2, RS(dp) 3", ""});
+}
+
 // One weight less outside the layers, whose two gradients meet in one buffer.
 TEST(Tables, TiedEmbedding) {
   std::string model = llama(kLlamaBlock, Head::Tied);
