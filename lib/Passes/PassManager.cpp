@@ -1,6 +1,7 @@
 //===- PassManager.cpp - passes, their order, and running them --------------===//
 #include "stg/Passes/PassManager.h"
 #include "stg/Autodiff/Differentiate.h"
+#include "stg/Memory/Recompute.h"
 #include "stg/Memory/ShardStorage.h"
 #include "stg/Passes/Specialise.h"
 #include "stg/Schedule/BuildSchedule.h"
@@ -83,6 +84,9 @@ Outcome runPass(PassId id, Program &program, Diagnostics &diags, PassStats &stat
     return assignLayouts(program, diags, stats);
   case PassId::InsertCollectives:
     return insertCollectives(program, stats);
+  case PassId::Recompute:
+    recompute(program, diags, stats);
+    return Outcome::Done;
   case PassId::CutStages:
     return cutStages(program, diags, stats);
   case PassId::BuildSchedule:

@@ -290,14 +290,8 @@ void PlanEvaluator::item(const ast::PlanItem *item, Scope &scope, EvaluatedPlan 
     return zero(cast<ast::PlanZero>(item), scope, result);
   case ast::PlanItemKind::Store:
     return store(cast<ast::PlanStore>(item), scope, result);
-  case ast::PlanItemKind::Recompute: {
-    auto *recompute = cast<ast::PlanRecompute>(item);
-    scopes(recompute->selectors, scope, result);
-    options(recompute->options, "recompute", {"comm"}, scope);
-    if (recompute->what == ast::RecomputeWhat::None)
-      return; // nothing is recomputed
-    return;
-  }
+  case ast::PlanItemKind::Recompute:
+    return recompute(cast<ast::PlanRecompute>(item), scope, result);
   case ast::PlanItemKind::Offload: {
     auto *offload = cast<ast::PlanOffload>(item);
     scopes(offload->in, scope, result);

@@ -112,7 +112,7 @@ private:
   void pin(const ast::PlanPin *pin, Scope &scope, EvaluatedPlan &result);
   void microbatch(const ast::PlanMicrobatch *item, Scope &scope, EvaluatedPlan &result);
 
-  // --- Storage (StorageRules.cpp)
+  // --- Storage and recompute (StorageRules.cpp)
   std::optional<llvm::StringRef> choice(const ast::KeyValue &item, llvm::ArrayRef<llvm::StringRef> choices);
   std::optional<bool> flag(const ast::KeyValue &item, Scope &scope);
   void store(const ast::PlanStore *store, Scope &scope, EvaluatedPlan &result);
@@ -121,6 +121,7 @@ private:
                   EvaluatedPlan &result);
   void readStorageOption(const ast::KeyValue &item, llvm::StringRef name, Scope &scope, StorageRule &rule,
                          EvaluatedPlan &result);
+  void recompute(const ast::PlanRecompute *recompute, Scope &scope, EvaluatedPlan &result);
 
   // --- Pipelines (PipelineRules.cpp)
   void pipeline(const ast::PlanPipeline *pipeline, Scope &scope, EvaluatedPlan &result);

@@ -1,4 +1,4 @@
-//===- StorageRules.cpp - what a plan keeps in shards ---------------------------===//
+//===- StorageRules.cpp - what a plan keeps, and in which form ------------------===//
 #include "Plan.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -102,4 +102,19 @@ void PlanEvaluator::readStorageOption(const ast::KeyValue &item, StringRef name,
   } else if (llvm::is_contained(kKeys, key)) {
     notYet();
   }
+}
+
+void PlanEvaluator::recompute(const ast::PlanRecompute *recompute, Scope &scope, EvaluatedPlan &result) {
+  RecomputeRule rule;
+  rule.recomputes = recompute->what != ast::RecomputeWhat::None;
+  rule.scopes = scopes(recompute->selectors, scope, result);
+  rule.where = recompute->range;
+  for (const ast::KeyValue &item : recompute->options.items) {
+    checkKey(item, "recompute", {"comm", "early_stop"}, diags_);
+    if (item.key.text == "early_stop")
+      rule.stopsEarly = flag(item, scope).value_or(true);
+    else if (item.key.text == "comm")
+      rule.keepsCommunication = choice(item, {"keep"}).has_value();
+  }
+  result.plan.recompute.push_back(std::move(rule));
 }
