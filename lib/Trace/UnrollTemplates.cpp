@@ -2,7 +2,7 @@
 
 #include "UnrollTemplates.h"
 #include "fmt/format.h"
-#include "stg/Analysis/Kernels.h"
+#include "stg/Analysis/InPlace.h"
 #include "stg/Analysis/ValueLabels.h"
 #include "stg/Support/InternalError.h"
 
@@ -79,6 +79,7 @@ public:
 
   std::optional<BodyTemplate> run() {
     kernels_ = groupKernels(body_, program_);
+    inPlace_ = memoryPlaces(body_, kernels_);
     stats_.opVisits += body_.ops.size();
     placeSteps();
     findSideEffects();
@@ -193,8 +194,22 @@ private:
   TensorTemplate tensor(ValueId value) {
     const Value &source = body_.value(kernels_.source[value.index]);
     return {.origin = origin(value),
-            .name = source.name ? program_.text(source.name) : llvm::StringRef("value"),
+            .name = source.name ? program_.text(source.name).str()
+                                : "value" + std::to_string(kernels_.source[value.index].index),
             .bytes = source.type ? count(share_.bytesOf(source), "bytes", body_.op(source.def)) : 0};
+  }
+
+  /// As a tensor in memory: what takes the place of a slot's goes by its name.
+  TensorTemplate stored(ValueId value) {
+    using Kind = ValueOrigin::Kind;
+    TensorTemplate made = tensor(value);
+    MemoryPlace place = inPlace_[kernels_.source[value.index].index];
+    if (place.kind != MemoryPlace::Kind::Own)
+      made.origin = {.kind = place.kind == MemoryPlace::Kind::Weight  ? Kind::Weight
+                             : place.kind == MemoryPlace::Kind::State ? Kind::State
+                                                                      : Kind::Gradient,
+                     .index = place.slot};
+    return made;
   }
 
   //===--------------------------------------------------------------------===//
@@ -325,9 +340,9 @@ private:
     if (detail_ == UnrollDetail::Annotations) {
       annotate(op, out);
       for (ValueId operand : op.operands)
-        out.reads.push_back(tensor(operand));
+        out.reads.push_back(stored(operand));
       for (ValueId result : op.results)
-        out.writes.push_back(tensor(result));
+        out.writes.push_back(stored(result));
     }
   }
 
@@ -351,9 +366,9 @@ private:
     if (last.kind == OpKind::Contract || last.kind == OpKind::Call)
       out.extents = extents(last);
     for (ValueId value : kernel.reads)
-      out.reads.push_back(tensor(value));
+      out.reads.push_back(stored(value));
     for (ValueId value : kernel.writes)
-      out.writes.push_back(tensor(value));
+      out.writes.push_back(stored(value));
     for (uint32_t slot : out.buffersWritten) {
       TensorType type = body_.weights[slot].type;
       type.element = body_.weights[slot].gradient;
@@ -397,6 +412,7 @@ private:
   Diagnostics &diags_;
   RankShare share_;
   BodyKernels kernels_;
+  std::vector<MemoryPlace> inPlace_;
   // Per step.
   std::vector<NodePlace> places_;
   std::vector<llvm::SmallVector<uint32_t, 1>> scalarsOfStep_;

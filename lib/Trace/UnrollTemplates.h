@@ -49,8 +49,8 @@ struct ValueOrigin {
 
 struct TensorTemplate {
   ValueOrigin origin;
-  /// Path inside the unit; for results of nodes.
-  llvm::StringRef name;
+  /// Path inside the unit, of results of nodes; no two of a body have one.
+  std::string name;
   uint64_t bytes = 0;
 };
 

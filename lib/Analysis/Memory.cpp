@@ -1,0 +1,143 @@
+//===- Memory.cpp - what is in the memory of a rank over a step -------------===//
+#include "stg/Analysis/Memory.h"
+#include "MemoryWalk.h"
+#include "stg/Analysis/Storage.h"
+#include "stg/Analysis/ValueLabels.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace stg {
+
+llvm::StringRef nameOf(MemoryKind kind) {
+  switch (kind) {
+  case MemoryKind::Parameters:
+    return "parameters";
+  case MemoryKind::Gradients:
+    return "gradients";
+  case MemoryKind::Optimizer:
+    return "optimizer";
+  case MemoryKind::States:
+    return "states";
+  case MemoryKind::Activations:
+    return "activations";
+  case MemoryKind::Gathered:
+    return "gathered weights";
+  case MemoryKind::Communication:
+    return "communication";
+  case MemoryKind::Temporaries:
+    return "temporaries";
+  }
+  return "";
+}
+
+int64_t MemoryBytes::total() const {
+  int64_t sum = 0;
+  for (int64_t bytes : of)
+    sum += bytes;
+  return sum;
+}
+
+MemoryBytes &MemoryBytes::operator+=(const MemoryBytes &other) {
+  for (size_t i = 0; i < of.size(); ++i)
+    of[i] += other.of[i];
+  return *this;
+}
+
+struct MemoryOverTime::Profiles {
+  explicit Profiles(const Program &program) : program(program), ofBody(program.bodies.size()) {}
+
+  /// Parameters, gradients, optimizer and states of a rank. Nothing if one has no number.
+  std::optional<MemoryBytes> kept(uint32_t rankClass) const {
+    StoredBytes stored = storedBytes(program, rankClass);
+    MemoryBytes bytes;
+    for (auto [kind, size] :
+         {std::pair(MemoryKind::Parameters, stored.weights), std::pair(MemoryKind::Gradients, stored.gradients),
+          std::pair(MemoryKind::Optimizer, stored.optimizer), std::pair(MemoryKind::States, stored.states)}) {
+      std::optional<int64_t> number = size.size();
+      if (!number || *number >= int64_t{1} << 58)
+        return std::nullopt;
+      bytes[kind] = *number;
+    }
+    return bytes;
+  }
+
+  /// What a step of a unit makes, as traces call it.
+  std::string nameOf(UnitId unit, uint32_t step) const {
+    const Body &body = program.body(program.units[unit.index]);
+    const BodyKernels &kernels = flow->profileOf(unit).kernels;
+    const BodyKernels::Step &at = kernels.steps[step];
+    if (at.kernel == BodyKernels::kNone) {
+      const Op &op = body.op(at.collective);
+      const Value &operand = body.value(op.operands[0]);
+      std::string name = labelOf(program, body, operand.name ? op.operands[0] : kernels.source[op.operands[0].index]);
+      return name + "/" + mnemonic(op.kind).str();
+    }
+    const Kernel &kernel = kernels.kernels[at.kernel];
+    for (OpId id : llvm::reverse(kernel.ops))
+      if (!body.op(id).results.empty())
+        return labelOf(program, body, body.op(id));
+    const Op &last = body.op(kernel.ops.back());
+    return last.kind == OpKind::Accumulate ? program.text(body.weights[last.get<SlotFields>().slot].name).str()
+                                           : labelOf(program, body, last);
+  }
+
+  const Program &program;
+  std::vector<std::optional<BodyProfile>> ofBody;
+  std::optional<MemoryFlow> flow;
+};
+
+MemoryOverTime::MemoryOverTime(std::unique_ptr<Profiles> profiles) : profiles_(std::move(profiles)) {}
+MemoryOverTime::MemoryOverTime(MemoryOverTime &&) noexcept = default;
+MemoryOverTime::~MemoryOverTime() = default;
+
+std::optional<MemoryOverTime> MemoryOverTime::create(const Program &program, PassStats &stats) {
+  auto profiles = std::make_unique<Profiles>(program);
+  for (const Unit &unit : program.units) {
+    std::optional<BodyProfile> &profile = profiles->ofBody[unit.body.index];
+    if (profile)
+      continue;
+    profile = profileBody(program, program.body(unit), stats);
+    if (!profile)
+      return std::nullopt;
+  }
+  profiles->flow.emplace(program, profiles->ofBody);
+  return MemoryOverTime(std::move(profiles));
+}
+
+uint32_t MemoryOverTime::classes() const { return pipelineRanks(profiles_->program); }
+
+/// Two walks: the first finds the moment, the second takes it down.
+std::optional<MemoryPeak> MemoryOverTime::peak(uint32_t rankClass) const {
+  const Program &program = profiles_->program;
+  std::optional<MemoryBytes> kept = profiles_->kept(rankClass);
+  WalkResult found = walkRank(program, *profiles_->flow, rankClass, 0, nullptr);
+  if (!kept || !found.fits)
+    return std::nullopt;
+  MemoryPeak peak;
+  peak.alive = *kept;
+  if (found.peak.event == 0)
+    return peak;
+  peak.units = walkRank(program, *profiles_->flow, rankClass, found.peak.event, nullptr).units;
+  for (const UnitMemory &unit : peak.units)
+    peak.alive += unit.bytes;
+  llvm::stable_sort(peak.units,
+                    [](const UnitMemory &a, const UnitMemory &b) { return a.bytes.total() > b.bytes.total(); });
+  peak.when = {found.peak.action, found.peak.unit, {}};
+  if (found.peak.step != MemoryTensor::kNever)
+    peak.when.node = profiles_->nameOf(found.peak.unit, found.peak.step);
+  return peak;
+}
+
+std::vector<MemoryPoint> MemoryOverTime::curve(uint32_t rankClass) const {
+  std::vector<MemoryPoint> points;
+  std::optional<MemoryBytes> kept = profiles_->kept(rankClass);
+  if (!kept)
+    return points;
+  walkRank(profiles_->program, *profiles_->flow, rankClass, 0, [&](const MemoryPoint &point) {
+    points.push_back(point);
+    points.back().alive += *kept;
+    points.back().most += kept->total();
+  });
+  return points;
+}
+
+} // namespace stg

@@ -1,0 +1,94 @@
+//===- MemoryFlow.h - who makes and who reads what units share --------------===//
+// Facts of the program that its ranks share: which tensor stands behind each input slot of each unit, which messages an
+// action sends and needs, and the order of messages between two ranks. A rank posts receives in the order in which the
+// sender sends, so a message may be there before it is needed.
+//===----------------------------------------------------------------------===//
+#ifndef STG_LIB_ANALYSIS_MEMORYFLOW_H
+#define STG_LIB_ANALYSIS_MEMORYFLOW_H
+
+#include "MemoryProfile.h"
+#include <map>
+
+namespace stg {
+
+/// What an input slot reads, values that are handed on followed to where they are made.
+struct MemoryOrigin {
+  /// Made: tensor `index` of `unit`. Message: transfer `index`. Nothing: a slot of the program or a constant.
+  enum class Kind : uint8_t { Nothing, Made, Message };
+  Kind kind = Kind::Nothing;
+  UnitId unit;
+  uint32_t index = 0;
+};
+
+class MemoryFlow {
+public:
+  /// `profiles` by body; only those of units are there.
+  MemoryFlow(const Program &program, llvm::ArrayRef<std::optional<BodyProfile>> profiles);
+
+  const BodyProfile &profileOf(UnitId unit) const { return *profiles_[program_.units[unit.index].body.index]; }
+  MemoryOrigin input(UnitId unit, uint32_t slot) const { return inputs_[firstInput_[unit.index] + slot]; }
+  /// Where a rank that runs `from.unit` has the value from.
+  MemoryOrigin output(UnitValue from) const;
+
+  /// A transfer that leaves when its action has done `after` nodes. 0: it was there before.
+  struct Departure {
+    uint32_t transfer;
+    uint32_t after;
+  };
+  struct Message {
+    uint32_t transfer;
+    uint32_t microBatch;
+  };
+  /// In order.
+  llvm::ArrayRef<Departure> departures(const Action &action) const;
+  /// Transfers that the action needs, ascending.
+  llvm::ArrayRef<uint32_t> arrivals(const Action &action) const;
+  /// What a rank sends to another, in order, and the place of a message in it.
+  llvm::ArrayRef<Message> between(uint32_t from, uint32_t to) const;
+  uint32_t placeOf(uint32_t transfer, uint32_t microBatch) const { return places_[number(transfer, microBatch)]; }
+  uint32_t sender(uint32_t transfer, uint32_t microBatch) const;
+  /// Of all units of the action's stage.
+  uint32_t nodesOf(const Action &action) const { return nodes_[action.stage][static_cast<size_t>(action.kind)]; }
+
+  /// Without a pipeline: all units in one stage, one micro-batch after the other.
+  const std::vector<uint32_t> &firstUnits() const { return firstUnits_; }
+  const ActionList &list(uint32_t rank) const { return program_.pipeline ? program_.pipeline->lists[rank] : list_; }
+
+private:
+  void followAll();
+  std::optional<uint32_t> transferOf(UnitValue value, UnitId reader) const;
+  void findDepartures(uint32_t stage, ActionKind kind);
+  void orderMessages();
+  void send(uint32_t transfer, uint32_t microBatch);
+  size_t number(uint32_t transfer, uint32_t microBatch) const {
+    return size_t{transfer} * program_.pipeline->placement.microBatches + microBatch;
+  }
+
+  static constexpr size_t kActions = 4;
+  const Program &program_;
+  llvm::ArrayRef<std::optional<BodyProfile>> profiles_;
+  std::vector<uint32_t> firstUnits_;
+  ActionList list_;
+  std::vector<size_t> firstInput_; ///< by unit
+  std::vector<MemoryOrigin> inputs_;
+  // By stage, then by kind of action.
+  std::vector<std::array<std::vector<Departure>, kActions>> departures_;
+  std::vector<std::array<uint32_t, kActions>> nodes_;
+  std::vector<std::array<std::vector<uint32_t>, 2>> arrivals_; ///< by stage: forward, backward
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<Message>> between_;
+  std::vector<uint32_t> places_;
+};
+
+/// The part of a unit that an action runs.
+MemoryRun runOf(ActionKind kind);
+
+/// The halves of an overlapped pair take turns: the one comes next whose half would be further behind without it,
+/// forward first where they are even.
+inline bool forwardTakesTurn(uint64_t forwardDone, uint64_t forwardTotal, uint64_t backwardDone,
+                             uint64_t backwardTotal) {
+  return forwardDone * backwardTotal <= backwardDone * forwardTotal;
+}
+
+} // namespace stg
+
+#endif

@@ -1,0 +1,298 @@
+//===- MemoryProfile.cpp ----------------------------------------------------===//
+#include "MemoryProfile.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace stg {
+
+std::optional<int64_t> memorySize(DimExpr bytes) {
+  std::optional<Rational> value = bytes.rational();
+  if (!value || value->numerator < 0)
+    return std::nullopt;
+  Int128 whole = value->numerator / value->denominator + (value->numerator % value->denominator > 0 ? 1 : 0);
+  if (whole >= Int128(1) << 48)
+    return std::nullopt;
+  return static_cast<int64_t>(whole);
+}
+
+namespace {
+
+constexpr uint32_t kNever = MemoryTensor::kNever;
+constexpr MemoryRun kAllRuns[] = {MemoryRun::Gather,   MemoryRun::Forward, MemoryRun::InputGrad, MemoryRun::WeightGrad,
+                                  MemoryRun::Backward, MemoryRun::Sync,    MemoryRun::AfterSync, MemoryRun::Step};
+/// In the order in which a tensor can go from one to the next. The merged backward is not among them.
+constexpr MemoryRun kInOrder[] = {MemoryRun::Gather, MemoryRun::Forward,   MemoryRun::InputGrad, MemoryRun::WeightGrad,
+                                  MemoryRun::Sync,   MemoryRun::AfterSync, MemoryRun::Step};
+
+size_t indexOf(MemoryRun run) { return static_cast<size_t>(run); }
+bool isPerBatch(MemoryRun run) {
+  return run == MemoryRun::Forward || run == MemoryRun::InputGrad || run == MemoryRun::WeightGrad ||
+         run == MemoryRun::Backward;
+}
+
+class Profiler {
+public:
+  Profiler(const Program &program, const Body &body) : program_(program), body_(body), share_(program) {}
+
+  std::optional<BodyProfile> run() {
+    out_.kernels = groupKernels(body_, program_);
+    places_ = memoryPlaces(body_, out_.kernels);
+    inputLives_.resize(body_.inputs.size());
+    placeSteps();
+    if (!findTensors())
+      return std::nullopt;
+    findReaders();
+    classify();
+    for (MemoryRun run : kAllRuns)
+      if (!sumUp(run))
+        return std::nullopt;
+    countReaders();
+    return std::move(out_);
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // Nodes
+  //===--------------------------------------------------------------------===//
+
+  const Op &firstOp(const BodyKernels::Step &step) const {
+    return body_.op(step.kernel == BodyKernels::kNone ? step.collective
+                                                      : out_.kernels.kernels[step.kernel].ops.front());
+  }
+
+  MemoryRun runOf(uint32_t step) const {
+    const BodyKernels::Step &at = out_.kernels.steps[step];
+    switch (firstOp(at).part) {
+    case Part::Gather:
+      return MemoryRun::Gather;
+    case Part::Forward:
+      return MemoryRun::Forward;
+    case Part::Recompute:
+    case Part::InputGrad:
+      return MemoryRun::InputGrad;
+    case Part::WeightGrad:
+      return MemoryRun::WeightGrad;
+    case Part::Sync:
+      return at.kernel != BodyKernels::kNone || waitsForKernel(at) ? MemoryRun::AfterSync : MemoryRun::Sync;
+    case Part::Step:
+      return MemoryRun::Step;
+    }
+    return MemoryRun::Step;
+  }
+
+  /// A collective of the sync that does not stand right behind the backward.
+  bool waitsForKernel(const BodyKernels::Step &step) const {
+    return llvm::any_of(body_.op(step.collective).operands, [&](ValueId value) {
+      uint32_t producer = out_.kernels.stepOf(body_, value);
+      return producer != BodyKernels::kNone && runs_[producer] == MemoryRun::AfterSync;
+    });
+  }
+
+  void placeSteps() {
+    for (uint32_t i = 0; i < out_.kernels.steps.size(); ++i) {
+      MemoryRun run = runOf(i);
+      runs_.push_back(run);
+      auto add = [&](MemoryRun to) {
+        std::vector<uint32_t> &steps = out_.runs[indexOf(to)].steps;
+        steps.push_back(i);
+        return static_cast<uint32_t>(steps.size() - 1);
+      };
+      nodes_.push_back(add(run));
+      bool isBackward = run == MemoryRun::InputGrad || run == MemoryRun::WeightGrad;
+      merged_.push_back(isBackward ? add(MemoryRun::Backward) : kNever);
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Tensors
+  //===--------------------------------------------------------------------===//
+
+  bool findTensors() {
+    out_.tensorOf.assign(body_.values.size(), kNever);
+    for (const BodyKernels::Step &step : out_.kernels.steps) {
+      llvm::ArrayRef<ValueId> made;
+      if (step.kernel != BodyKernels::kNone)
+        made = out_.kernels.kernels[step.kernel].writes;
+      else
+        made = body_.op(step.collective).results;
+      auto at = static_cast<uint32_t>(&step - out_.kernels.steps.data());
+      for (ValueId value : made)
+        if (places_[value.index].kind == MemoryPlace::Kind::Own && !add(value, at))
+          return false;
+    }
+    return true;
+  }
+
+  bool add(ValueId value, uint32_t step) {
+    std::optional<int64_t> bytes = memorySize(share_.bytesOf(body_.value(value)));
+    if (!bytes)
+      return false;
+    out_.tensorOf[value.index] = static_cast<uint32_t>(out_.tensors.size());
+    MemoryTensor &tensor = out_.tensors.emplace_back();
+    tensor.value = value;
+    tensor.bytes = *bytes;
+    tensor.lives[indexOf(runs_[step])].made = nodes_[step];
+    if (merged_[step] != kNever)
+      tensor.lives[indexOf(MemoryRun::Backward)].made = merged_[step];
+    tensor.isMadeOncePerStep = !isPerBatch(runs_[step]);
+    return true;
+  }
+
+  void findReaders() {
+    for (uint32_t i = 0; i < out_.kernels.steps.size(); ++i) {
+      const BodyKernels::Step &step = out_.kernels.steps[i];
+      if (step.kernel != BodyKernels::kNone) {
+        for (ValueId value : out_.kernels.kernels[step.kernel].reads)
+          read(value, i);
+      } else {
+        for (ValueId value : body_.op(step.collective).operands)
+          read(value, i);
+      }
+    }
+  }
+
+  void read(ValueId value, uint32_t step) {
+    ValueId source = out_.kernels.source[value.index];
+    std::array<MemoryTensor::Life, kMemoryRuns> *lives = nullptr;
+    if (uint32_t tensor = out_.tensorOf[source.index]; tensor != kNever)
+      lives = &out_.tensors[tensor].lives;
+    else if (const Op &op = body_.op(body_.value(source).def); op.kind == OpKind::Input)
+      lives = &inputLives_[op.get<SlotFields>().slot];
+    else
+      return;
+    // Steps come in the order of their nodes.
+    (*lives)[indexOf(runs_[step])].read = nodes_[step];
+    if (merged_[step] != kNever)
+      (*lives)[indexOf(MemoryRun::Backward)].read = merged_[step];
+  }
+
+  void classify() {
+    for (const BodyOutput &output : body_.outputs)
+      if (uint32_t tensor = out_.tensorOf[out_.kernels.source[output.value.index].index]; tensor != kNever)
+        out_.tensors[tensor].isShared = true;
+    for (MemoryTensor &tensor : out_.tensors) {
+      const Op &maker = body_.op(body_.value(tensor.value).def);
+      for (MemoryRun run : kInOrder)
+        if (tensor.in(run).isTouched() && (tensor.isMadeOncePerStep || isPerBatch(run)))
+          tensor.releasedIn = run;
+      if (tensor.isMadeOncePerStep && isPerBatch(tensor.releasedIn))
+        tensor.isShared = true;
+      bool isSaved = maker.part == Part::Forward && tensor.in(MemoryRun::Backward).read != kNever;
+      if (isCollective(maker.kind) && maker.get<CollectiveFields>().isStorage)
+        tensor.kind = MemoryKind::Gathered;
+      else if (isSaved)
+        tensor.kind = MemoryKind::Activations;
+      else if (isCollective(maker.kind))
+        tensor.kind = MemoryKind::Communication;
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Sums
+  //===--------------------------------------------------------------------===//
+
+  /// False if a sum leaves 2^50.
+  bool sumUp(MemoryRun run) {
+    RunProfile &profile = out_.runs[indexOf(run)];
+    std::vector<Int128> added(profile.nodes(), 0), released(profile.nodes(), 0);
+    for (uint32_t i = 0; i < out_.tensors.size(); ++i) {
+      const MemoryTensor &tensor = out_.tensors[i];
+      MemoryTensor::Life life = tensor.in(run);
+      if (!life.isTouched())
+        continue;
+      if (life.made != kNever)
+        added[life.made] += tensor.bytes;
+      if (tensor.isShared) {
+        cut(profile, i, tensor, run);
+        continue;
+      }
+      if (life.made != kNever)
+        profile.left[tensor.kind] += tensor.bytes;
+      if (tensor.isReleasedIn(run)) {
+        released[life.last()] += tensor.bytes;
+        profile.left[tensor.kind] -= tensor.bytes;
+      }
+    }
+    for (uint32_t slot = 0; slot < inputLives_.size(); ++slot)
+      if (uint32_t node = inputLives_[slot][indexOf(run)].read; node != kNever)
+        profile.cuts.push_back(
+            {.node = node, .isInput = true, .index = slot, .readers = halves(inputLives_[slot], run)});
+    Int128 sum = 0;
+    for (uint32_t node = 0; node < profile.nodes(); ++node) {
+      sum += added[node];
+      if (sum >= Int128(1) << 50)
+        return false;
+      profile.during.push_back(static_cast<int64_t>(sum));
+      sum -= released[node];
+      profile.behind.push_back(static_cast<int64_t>(sum));
+    }
+    findMost(profile);
+    return true;
+  }
+
+  /// A merged backward does what an input and a weight gradient do.
+  static uint32_t halves(const std::array<MemoryTensor::Life, kMemoryRuns> &lives, MemoryRun run) {
+    if (run != MemoryRun::Backward)
+      return 1;
+    return uint32_t{lives[indexOf(MemoryRun::InputGrad)].isTouched()} +
+           uint32_t{lives[indexOf(MemoryRun::WeightGrad)].isTouched()};
+  }
+
+  static void cut(RunProfile &profile, uint32_t index, const MemoryTensor &tensor, MemoryRun run) {
+    MemoryTensor::Life life = tensor.in(run);
+    if (life.made != kNever && life.last() != life.made)
+      profile.cuts.push_back({.node = life.made, .index = index, .makes = true});
+    profile.cuts.push_back(
+        {.node = life.last(), .index = index, .makes = life.made == life.last(), .readers = halves(tensor.lives, run)});
+  }
+
+  static void findMost(RunProfile &profile) {
+    llvm::stable_sort(profile.cuts, [](const MemoryCut &a, const MemoryCut &b) { return a.node < b.node; });
+    uint32_t next = 0;
+    auto mostUpTo = [&](uint32_t end, int64_t &most, uint32_t &mostAt) {
+      most = 0;
+      mostAt = next;
+      for (bool first = true; next < end; ++next, first = false)
+        if (first || profile.during[next] > most) {
+          most = profile.during[next];
+          mostAt = next;
+        }
+    };
+    for (MemoryCut &each : profile.cuts)
+      mostUpTo(each.node + 1, each.most, each.mostAt);
+    mostUpTo(profile.nodes(), profile.most, profile.mostAt);
+  }
+
+  void countReaders() {
+    auto count = [](const std::array<MemoryTensor::Life, kMemoryRuns> &lives) {
+      MemoryReaders readers;
+      for (MemoryRun run : kInOrder)
+        (isPerBatch(run) ? readers.perBatch : readers.perStep) += lives[indexOf(run)].isTouched();
+      return readers;
+    };
+    for (const auto &lives : inputLives_) {
+      out_.inputReaders.push_back(count(lives));
+      out_.isInputSaved.push_back(lives[indexOf(MemoryRun::Backward)].read != kNever);
+    }
+    for (const MemoryTensor &tensor : out_.tensors)
+      out_.tensorReaders.push_back(count(tensor.lives));
+  }
+
+  const Program &program_;
+  const Body &body_;
+  RankShare share_;
+  BodyProfile out_;
+  std::vector<MemoryPlace> places_;
+  /// By step: its run, its node there and in the merged backward.
+  std::vector<MemoryRun> runs_;
+  std::vector<uint32_t> nodes_, merged_;
+  std::vector<std::array<MemoryTensor::Life, kMemoryRuns>> inputLives_;
+};
+
+} // namespace
+
+std::optional<BodyProfile> profileBody(const Program &program, const Body &body, PassStats &stats) {
+  stats.opVisits += body.ops.size();
+  return Profiler(program, body).run();
+}
+
+} // namespace stg

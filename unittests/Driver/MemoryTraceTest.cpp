@@ -1,0 +1,286 @@
+//===- MemoryTraceTest.cpp - memory over time against annotated traces ------===//
+// The judge walks the annotated trace of a rank: it knows names and bytes of what nodes read and write, and nothing of
+// bodies, units, schedules or lifetimes. A tensor comes into being with the first node that writes it and goes with the
+// last node that reads it. What stands in memory all the time it knows from the program's declarations.
+#include "SourceDir.h"
+#include "stg/Analysis/Memory.h"
+#include "stg/Passes/PassManager.h"
+#include "stg/Sema/Workload.h"
+#include "stg/Support/DiagnosticRenderer.h"
+#include "stg/Trace/Unroll.h"
+#include "gtest/gtest.h"
+#include <map>
+#include <set>
+
+namespace stg {
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+/// A workload through all passes.
+struct Compiled {
+  explicit Compiled(const std::string &text) {
+    ModuleLoader loader{sources, context, diags, {kSourceDir + std::string("/stdlib")}};
+    const Module *module = loader.loadBuffer(sources.addBuffer("test.stg", "stg 1\n" + text));
+    std::vector<WorkloadSource> workloads = module ? workloadsOf(*module) : std::vector<WorkloadSource>();
+    if (!workloads.empty())
+      program = resolveWorkload(workloads.front(), {}, sources, diags).program;
+    if (program && runPasses(*program, llvm::ArrayRef(kDefaultPipeline).drop_front(), diags) != Outcome::Done)
+      program.reset();
+    if (program && !diags.hasErrors())
+      return;
+    program.reset();
+    std::string messages;
+    llvm::raw_string_ostream os(messages);
+    printDiagnostics(diags, os, {.colours = Colours::Never});
+    ADD_FAILURE() << messages << text;
+  }
+
+  SourceManager sources;
+  ast::ASTContext context;
+  Diagnostics diags{sources};
+  std::optional<Program> program;
+};
+
+//===----------------------------------------------------------------------===//
+// The judge
+//===----------------------------------------------------------------------===//
+
+struct TracedNode {
+  std::string name;
+  std::vector<std::pair<std::string, uint64_t>> reads, writes;
+};
+
+std::vector<std::vector<TracedNode>> traceOf(const Program &program, Diagnostics &diags) {
+  PassStats stats;
+  ProcessGroups groups(program);
+  UnrollOptions options;
+  options.detail = UnrollDetail::Annotations;
+  auto unroller = Unroller::create(program, groups, options, stats, diags);
+  std::vector<std::vector<TracedNode>> classes(unroller->classes());
+  for (uint32_t i = 0; i < classes.size(); ++i)
+    unroller->run(i, [&](const TraceNode &node) {
+      TracedNode &kept = classes[i].emplace_back();
+      kept.name = node.name.str();
+      if (!node.annotations)
+        return;
+      for (const TraceTensor &tensor : node.annotations->inputs)
+        kept.reads.push_back({tensor.name.str(), tensor.bytes});
+      for (const TraceTensor &tensor : node.annotations->outputs)
+        kept.writes.push_back({tensor.name.str(), tensor.bytes});
+    });
+  return classes;
+}
+
+/// Names of weights, gradient buffers, states, inputs and scalars: there before the step, and not to be written first.
+std::set<std::string> namesOfKept(const Program &program) {
+  std::set<std::string> names;
+  auto addWeight = [&](const std::string &name) {
+    names.insert(name);
+    names.insert(name + ".grad");
+  };
+  for (const ProgramWeight &weight : program.weights)
+    addWeight(program.text(weight.name).str());
+  for (const ProgramState &state : program.states)
+    names.insert(program.text(state.name).str());
+  for (const ProgramInput &input : program.inputs)
+    for (int64_t batch = 0; batch < std::max<int64_t>(program.plan.microBatches, 1); ++batch)
+      names.insert(program.text(input.name).str() + (program.plan.microBatches > 1 ? "#" + std::to_string(batch) : ""));
+  for (NameId scalar : program.scalars)
+    names.insert(program.text(scalar).str());
+  for (const Unit &unit : program.units) {
+    std::string path = program.unitPath(unit);
+    path += path.empty() ? "" : ".";
+    for (const WeightSlot &slot : program.body(unit).weights)
+      if (slot.owned)
+        addWeight(path + program.text(slot.name).str());
+    for (const StateSlot &slot : program.body(unit).states)
+      if (slot.owned)
+        names.insert(path + program.text(slot.name).str());
+  }
+  return names;
+}
+
+struct Judged {
+  uint64_t peak = 0;
+  size_t at = 0;
+  std::vector<std::string> faults;
+};
+
+Judged judge(const std::vector<TracedNode> &nodes, const std::set<std::string> &kept) {
+  Judged result;
+  auto fault = [&](const TracedNode &node, const std::string &text) {
+    if (result.faults.size() < 5)
+      result.faults.push_back(node.name + ": " + text);
+  };
+  std::map<std::string, size_t> lastReader, writer;
+  std::map<std::string, uint64_t> size;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const auto *list : {&nodes[i].reads, &nodes[i].writes})
+      for (const auto &[name, bytes] : *list)
+        if (auto [entry, isNew] = size.try_emplace(name, bytes); !isNew && entry->second != bytes)
+          fault(nodes[i], name + " has another size");
+    for (const auto &[name, bytes] : nodes[i].reads) {
+      if (!kept.count(name) && !writer.count(name))
+        fault(nodes[i], name + " is read before it is written");
+      lastReader[name] = i;
+    }
+    for (const auto &[name, bytes] : nodes[i].writes)
+      if (!kept.count(name) && !writer.try_emplace(name, i).second)
+        fault(nodes[i], name + " is written twice");
+  }
+  std::vector<std::vector<std::string>> endsAt(nodes.size());
+  for (const auto &[name, first] : writer)
+    endsAt[std::max(first, lastReader.count(name) ? lastReader[name] : first)].push_back(name);
+  uint64_t live = 0;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const auto &[name, bytes] : nodes[i].writes)
+      if (!kept.count(name))
+        live += bytes;
+    if (live > result.peak) {
+      result.peak = live;
+      result.at = i;
+    }
+    for (const std::string &name : endsAt[i])
+      live -= size[name];
+  }
+  EXPECT_EQ(live, 0u);
+  return result;
+}
+
+/// Activations, gathered weights, communication and temporaries.
+int64_t movingBytes(const MemoryBytes &bytes) {
+  int64_t sum = 0;
+  for (size_t i = 0; i < kMemoryKinds; ++i)
+    if (!isKept(static_cast<MemoryKind>(i)))
+      sum += bytes.of[i];
+  return sum;
+}
+
+void expectAgreement(const std::string &text) {
+  Compiled compiled(text);
+  const std::optional<Program> &program = compiled.program;
+  if (!program)
+    return;
+  PassStats stats;
+  std::optional<MemoryOverTime> memory = MemoryOverTime::create(*program, stats);
+  ASSERT_TRUE(memory);
+  std::vector<std::vector<TracedNode>> classes = traceOf(*program, compiled.diags);
+  std::set<std::string> kept = namesOfKept(*program);
+  ASSERT_EQ(classes.size(), memory->classes());
+  for (uint32_t i = 0; i < classes.size(); ++i) {
+    Judged judged = judge(classes[i], kept);
+    for (const std::string &fault : judged.faults)
+      ADD_FAILURE() << "rank " << i << ": " << fault;
+    std::optional<MemoryPeak> peak = memory->peak(i);
+    ASSERT_TRUE(peak);
+    EXPECT_EQ(movingBytes(peak->alive), static_cast<int64_t>(judged.peak))
+        << "rank " << i << ": the trace's peak is at " << classes[i][judged.at].name << ", the analysis's at "
+        << program->unitPath(program->units[peak->when.unit.index]) << " " << peak->when.node;
+    // The curve tells the same, ends empty but for what is kept, and is nowhere above the peak.
+    std::vector<MemoryPoint> curve = memory->curve(i);
+    ASSERT_FALSE(curve.empty());
+    EXPECT_EQ(movingBytes(curve.back().alive), 0);
+    int64_t most = 0;
+    for (const MemoryPoint &point : curve)
+      most = std::max(most, point.most);
+    EXPECT_LE(most, peak->bytes());
+    if (!peak->when.node.empty()) {
+      EXPECT_EQ(most, peak->bytes());
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Models and plans
+//===----------------------------------------------------------------------===//
+
+const std::string kUses = "use models.llama3.{llama3_8b}\nuse models.gpt3.{gpt3_125m}\nuse plans.megatron.{megatron}\n"
+                          "use std.optim.{adamw}\nuse std.{attention, ffn, norm, loss}\n";
+
+struct Case {
+  std::string name, model, plan;
+  int64_t ranks = 1;
+  std::string declarations = {}, mode = "train { optimizer = adamw, clip = 1.0 }";
+};
+
+std::string textOf(const Case &test) {
+  return kUses + test.declarations + "workload w {\n  model " + test.model + "\n" +
+         (test.plan.empty() ? "" : "  plan " + test.plan + "\n") + "  ranks " + std::to_string(test.ranks) + "\n  " +
+         test.mode + "\n}\n";
+}
+
+std::string llama(int64_t batch, int64_t layers = 4) {
+  return "llama3_8b(L = " + std::to_string(layers) +
+         ", D = 32, H = 4, KV = 2, F = 48, V = 64, S = 8, B = " + std::to_string(batch) + ")";
+}
+std::string gpt(int64_t batch, int64_t layers = 4) {
+  return "gpt3_125m(L = " + std::to_string(layers) +
+         ", D = 32, H = 4, Dh = 8, V = 64, S = 8, B = " + std::to_string(batch) + ")";
+}
+
+/// A pipeline on 2 ranks x tp 2, any schedule.
+std::string pipelinePlan(const std::string &schedule) {
+  return "plan pipe {\n  mesh pp = 2, dp = 2, tp = 2\n  split B over dp\n  split H? or replicate, F, V over tp\n"
+         "  split S over tp\n  pipeline over pp { schedule " +
+         schedule + " }\n  microbatch 1\n}\n";
+}
+
+/// Values that skip stages: every stage reads `x0` and `e`, two have a loss, and units hand values on.
+const std::string kSkips = "model m(L = 4, B = 2, S = 2, D = 4, F = 4, V = 6) {\n"
+                           "  input ids[B, S]: i32, target[B, S]: i32\n"
+                           "  weight wte[V, D], head[V, D], gain[D]\n"
+                           "  x0 = lookup(ids, wte)\n  x = x0\n  e = exp(x0 * 0.5)\n"
+                           "  unit early {\n    x = x + ffn: mlp(norm1: layernorm(x); F)\n"
+                           "    loss xent(sum(D) x * wte, target)\n  }\n"
+                           "  repeat L as blocks {\n    x = x + ffn: swiglu(norm1: rmsnorm(x * e); F) + x0\n"
+                           "    x = x * gain\n  }\n  loss xent(sum(D) (x + e) * head, target)\n}\n";
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (bool isLlama : {true, false}) {
+    auto model = [&](int64_t batch, int64_t layers = 4) { return isLlama ? llama(batch, layers) : gpt(batch, layers); };
+    std::string who = isLlama ? "llama" : "gpt";
+    all.push_back({who + "_one", model(2), "", 1});
+    for (int64_t m : {1, 4}) {
+      std::string times = "_m" + std::to_string(m);
+      all.push_back({who + "_dp" + times, model(2 * m), "megatron(tp = 1, sp = false)", 2});
+      all.push_back({who + "_tp" + times, model(2 * m), "megatron(tp = 2, sp = false)", 4});
+      all.push_back({who + "_tp_sp" + times, model(2 * m), "megatron(tp = 2)", 4});
+      all.push_back({who + "_cp" + times, model(2 * m), "megatron(tp = 1, cp = 2)", 4});
+    }
+    for (const char *schedule :
+         {"gpipe", "1f1b", "interleaved_1f1b(chunks = 2)", "zb_h1", "zb_h2", "zb_v", "dualpipe", "dualpipev"})
+      for (int64_t m : {4, 8}) {
+        std::string name = who + "_" + schedule + "_m" + std::to_string(m);
+        for (char &letter : name)
+          letter = isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
+        all.push_back({name, model(2 * m, 6), "pipe", 8, pipelinePlan(schedule)});
+      }
+  }
+  for (const char *schedule : {"1f1b", "interleaved_1f1b(chunks = 2)", "zb_h1", "zb_v", "dualpipev", "dualpipe"}) {
+    std::string name = std::string("skips_") + schedule;
+    for (char &letter : name)
+      letter = isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
+    all.push_back({name, "m(B = 16)", "pipe", 8, kSkips + pipelinePlan(schedule)});
+  }
+  const std::string kTensor = "plan tensor {\n  mesh tp = 2\n  split H or replicate, F, V over tp\n}\n";
+  all.push_back({"prefill", llama(2), "tensor", 2, kTensor, "prefill"});
+  all.push_back({"decode", llama(2), "tensor", 2, kTensor, "decode { past = 8 }"});
+  all.push_back({"forward", gpt(2), "tensor", 2, kTensor, ""});
+  return all;
+}
+
+void PrintTo(const Case &test, std::ostream *os) { *os << test.name; }
+
+class MemoryTrace : public testing::TestWithParam<Case> {};
+
+TEST_P(MemoryTrace, PeakIsThatOfTheTrace) { expectAgreement(textOf(GetParam())); }
+
+INSTANTIATE_TEST_SUITE_P(All, MemoryTrace, testing::ValuesIn(cases()),
+                         [](const testing::TestParamInfo<Case> &info) { return info.param.name; });
+
+} // namespace
+} // namespace stg
