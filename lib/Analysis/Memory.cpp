@@ -1,6 +1,7 @@
 //===- Memory.cpp - what is in the memory of a rank over a step -------------===//
 #include "stg/Analysis/Memory.h"
 #include "MemoryWalk.h"
+#include "stg/Analysis/AxesText.h"
 #include "stg/Analysis/Storage.h"
 #include "stg/Analysis/ValueLabels.h"
 #include "llvm/ADT/STLExtras.h"
@@ -60,24 +61,59 @@ struct MemoryOverTime::Profiles {
     return bytes;
   }
 
-  /// What a step of a unit makes, as traces call it.
-  std::string nameOf(UnitId unit, uint32_t step) const {
-    const Body &body = program.body(program.units[unit.index]);
-    const BodyKernels &kernels = flow->profileOf(unit).kernels;
-    const BodyKernels::Step &at = kernels.steps[step];
-    if (at.kernel == BodyKernels::kNone) {
-      const Op &op = body.op(at.collective);
-      const Value &operand = body.value(op.operands[0]);
-      std::string name = labelOf(program, body, operand.name ? op.operands[0] : kernels.source[op.operands[0].index]);
-      return name + "/" + mnemonic(op.kind).str();
+  /// A node as traces call it.
+  std::string nameOf(const WalkMoment &moment) const {
+    const Unit &unit = program.units[moment.unit.index];
+    const Body &body = program.body(unit);
+    const BodyKernels &kernels = flow->profileOf(moment.unit).kernels;
+    const BodyKernels::Step &at = kernels.steps[moment.step];
+    bool isKernel = at.kernel != BodyKernels::kNone;
+    Part part = isKernel ? kernels.kernels[at.kernel].part : body.op(at.collective).part;
+    std::string name(1, letterOf(part));
+    if (moment.action)
+      name += std::to_string(moment.action->microBatch);
+    std::string path = program.unitPath(unit);
+    return name + ":" + path + (path.empty() ? "" : ".") +
+           (isKernel ? kernelName(body, kernels, moment.step) : collectiveName(body, kernels, at.collective));
+  }
+
+  static char letterOf(Part part) {
+    switch (part) {
+    case Part::Forward:
+      return 'F';
+    case Part::Recompute:
+      return 'R';
+    case Part::InputGrad:
+      return 'B';
+    case Part::WeightGrad:
+      return 'W';
+    default:
+      return 'S';
     }
-    const Kernel &kernel = kernels.kernels[at.kernel];
+  }
+
+  /// By the weight that it gives its new value or adds a gradient to, or else by its last result.
+  std::string kernelName(const Body &body, const BodyKernels &kernels, uint32_t step) const {
+    auto weight = [&](const Op &op) { return program.text(body.weights[op.get<SlotFields>().slot].name).str(); };
+    for (const Op &op : body.ops)
+      if (op.kind == OpKind::Assign && kernels.stepOf(body, op.operands[0]) == step)
+        return weight(op);
+    const Kernel &kernel = kernels.kernels[kernels.steps[step].kernel];
     for (OpId id : llvm::reverse(kernel.ops))
       if (!body.op(id).results.empty())
         return labelOf(program, body, body.op(id));
     const Op &last = body.op(kernel.ops.back());
-    return last.kind == OpKind::Accumulate ? program.text(body.weights[last.get<SlotFields>().slot].name).str()
-                                           : labelOf(program, body, last);
+    return last.kind == OpKind::Accumulate ? weight(last) : labelOf(program, body, last);
+  }
+
+  std::string collectiveName(const Body &body, const BodyKernels &kernels, OpId id) const {
+    const Op &op = body.op(id);
+    ValueId operand = body.value(op.operands[0]).name ? op.operands[0] : kernels.source[op.operands[0].index];
+    const Op &from = body.op(body.value(kernels.source[operand.index]).def);
+    std::string name = from.kind == OpKind::Gradient
+                           ? program.text(body.weights[from.get<SlotFields>().slot].name).str()
+                           : labelOf(program, body, operand);
+    return name + "/" + mnemonic(op.kind).str() + "(" + axesText(op.get<CollectiveFields>().atoms, program.mesh) + ")";
   }
 
   const Program &program;
@@ -123,8 +159,16 @@ std::optional<MemoryPeak> MemoryOverTime::peak(uint32_t rankClass) const {
                     [](const UnitMemory &a, const UnitMemory &b) { return a.bytes.total() > b.bytes.total(); });
   peak.when = {found.peak.action, found.peak.unit, {}};
   if (found.peak.step != MemoryTensor::kNever)
-    peak.when.node = profiles_->nameOf(found.peak.unit, found.peak.step);
+    peak.when.node = profiles_->nameOf(found.peak);
   return peak;
+}
+
+int64_t MemoryOverTime::savedInside(UnitId unit) const {
+  int64_t bytes = 0;
+  for (const MemoryTensor &tensor : profiles_->flow->profileOf(unit).tensors)
+    if (!tensor.isShared && tensor.kind == MemoryKind::Activations)
+      bytes += tensor.bytes;
+  return bytes;
 }
 
 std::vector<MemoryPoint> MemoryOverTime::curve(uint32_t rankClass) const {

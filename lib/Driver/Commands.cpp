@@ -185,6 +185,19 @@ static void explainSchedules(const std::vector<CompiledWorkload> &workloads, con
     writeFile(options.svg, scheduleSvg(workloads, options.costs), diags);
 }
 
+static void explainMemories(const std::vector<CompiledWorkload> &workloads, const ExplainOptions &options,
+                            Compilation &compilation) {
+  llvm::raw_ostream &os = options.svg == "-" ? llvm::nulls() : llvm::outs();
+  bool isFirst = !options.communication && options.tensor.empty();
+  for (const CompiledWorkload &workload : workloads) {
+    if (!std::exchange(isFirst, false))
+      os << "\n";
+    explainMemory(workload, os);
+  }
+  if (!options.svg.empty())
+    writeFile(options.svg, memorySvg(workloads, compilation.memoryLimit()), compilation.diags());
+}
+
 ExitStatus stg::explain(const ExplainOptions &options, DiagnosticFormat format) {
   Compilation compilation(options.compile);
   Diagnostics &diags = compilation.diags();
@@ -200,6 +213,8 @@ ExitStatus stg::explain(const ExplainOptions &options, DiagnosticFormat format) 
   }
   if (options.schedule)
     explainSchedules(workloads, options, diags);
+  if (options.memory)
+    explainMemories(workloads, options, compilation);
   return finish(diags, format);
 }
 

@@ -1,5 +1,6 @@
 //===- Compile.cpp ------------------------------------------------------------------===//
 #include "stg/Driver/Compile.h"
+#include "MemoryLimit.h"
 #include "stg/Passes/PassManager.h"
 #include "stg/Support/ClosestName.h"
 #include "stg/Syntax/Parser.h"
@@ -90,9 +91,22 @@ std::optional<ast::Selector> Compilation::parsePath(StringRef text, StringRef op
   return parseSelector(file, sources_, context_, diags_);
 }
 
+std::optional<int64_t> Compilation::memoryLimit() {
+  if (!std::exchange(hasReadLimit_, true) && !options_.hbm.empty())
+    memoryLimit_ = readMemoryLimit(options_.hbm, diags_);
+  return memoryLimit_;
+}
+
+void Compilation::checkMemory(const Program &program, const WorkloadSource &source) {
+  if (memoryLimit() && program.level == Level::Scheduled)
+    warnIfTooLarge(program, {source.item.item->name.text, source.item.item->name.range, *memoryLimit(), options_.hbm},
+                   diags_);
+}
+
 std::vector<CompiledWorkload> Compilation::compile(const Module &module) {
   std::vector<CompiledWorkload> compiled;
   std::vector<CommandLineSetting> settings = parseSettings();
+  (void)memoryLimit();
   if (diags_.hasErrors())
     return compiled;
   std::vector<WorkloadSource> all = workloadsOf(module), wanted;
@@ -132,6 +146,7 @@ std::vector<CompiledWorkload> Compilation::compile(const Module &module) {
       continue;
     for (const PassRun &run : runs)
       one.opVisits += run.stats.opVisits;
+    checkMemory(one.program, source);
     compiled.push_back(std::move(one));
   }
   return compiled;
@@ -139,6 +154,7 @@ std::vector<CompiledWorkload> Compilation::compile(const Module &module) {
 
 void Compilation::check(const Module &module) {
   bool isFaulty = diags_.hasErrors();
+  (void)memoryLimit();
   // Workloads, and every model whose sizes all have defaults.
   for (const ast::Item *item : module.ast->items) {
     auto *model = llvm::dyn_cast<ast::LayerItem>(item);
@@ -147,8 +163,10 @@ void Compilation::check(const Module &module) {
         llvm::all_of(model->signature.statics, [](const ast::StaticParam &param) { return param.value != nullptr; });
     if (!complete && item->kind != ast::ItemKind::Workload)
       continue;
-    ResolvedWorkload resolved = resolveWorkload({{&module, item}}, {}, sources_, diags_);
-    if (resolved.program && !isFaulty)
-      (void)runPasses(*resolved.program, llvm::ArrayRef(kDefaultPipeline).drop_front(), diags_);
+    WorkloadSource source{{&module, item}};
+    ResolvedWorkload resolved = resolveWorkload(source, {}, sources_, diags_);
+    if (resolved.program && !isFaulty &&
+        runPasses(*resolved.program, llvm::ArrayRef(kDefaultPipeline).drop_front(), diags_) == Outcome::Done)
+      checkMemory(*resolved.program, source);
   }
 }

@@ -9,7 +9,10 @@ std::string stg::bytesText(DimExpr bytes) {
   auto value = bytes.rational();
   if (!value)
     return bytes.str() + " B";
-  double number = value->toDouble();
+  return bytesText(value->toDouble());
+}
+
+std::string stg::bytesText(double number) {
   const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   size_t unit = 0;
   for (; number >= 1024 && unit + 1 < std::size(units); ++unit)

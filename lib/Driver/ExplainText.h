@@ -8,6 +8,7 @@ namespace stg {
 
 /// `4 MiB`; a size that has no number as a formula.
 std::string bytesText(DimExpr bytes);
+std::string bytesText(double bytes);
 /// `plans/megatron.stg:9` and, in backquotes, what stands there; empty for ranges that are not valid.
 std::string quotedText(SourceRange where, const SourceManager &sources);
 /// A rule of the plan by its line; empty for -1.

@@ -1,5 +1,6 @@
 //===- Report.cpp - what a compiled workload costs, for people --------------===//
 #include "stg/Driver/Report.h"
+#include "MemoryFacts.h"
 #include "PathText.h"
 #include "ScheduleRuns.h"
 #include "WorkloadCosts.h"
@@ -115,6 +116,7 @@ private:
                        : ranks_ > 1              ? " of each rank"
                                                  : "");
     printStorage();
+    printMemory();
   }
 
   void printStorage() {
@@ -135,6 +137,21 @@ private:
               : ranks_ > 1              ? " by each rank"
                                         : "")
           << "\n";
+  }
+
+  void printMemory() {
+    std::optional<MemoryFacts> facts = memoryFacts(program_);
+    if (!facts)
+      return;
+    const MemoryPeak &peak = facts->peak();
+    int64_t kept = 0;
+    for (size_t i = 0; i < kMemoryKinds; ++i)
+      kept += isKept(static_cast<MemoryKind>(i)) ? peak.alive.of[i] : 0;
+    auto text = [](int64_t bytes) { return scaled(static_cast<double>(bytes), "B", 1024); };
+    os_ << fmt::format("  memory      {} at the peak{}, {} activations, {} else\n", text(peak.bytes()),
+                       facts->peaks.size() > 1 ? fmt::format(" of rank {} of the pipeline", facts->worst) : "",
+                       text(peak.alive[MemoryKind::Activations]),
+                       text(peak.bytes() - kept - peak.alive[MemoryKind::Activations]));
   }
 
   void printTotalFormulas() {

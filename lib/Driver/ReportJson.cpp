@@ -1,9 +1,11 @@
 //===- ReportJson.cpp - what a compiled workload costs, for programs --------===//
 // docs/report.md lists the keys.
+#include "MemoryFacts.h"
 #include "ScheduleRuns.h"
 #include "WorkloadCosts.h"
 #include "stg/Driver/Report.h"
 #include "llvm/Support/JSON.h"
+#include <algorithm>
 
 using namespace stg;
 namespace json = llvm::json;
@@ -13,7 +15,8 @@ namespace {
 class ReportJson {
 public:
   ReportJson(const CompiledWorkload &workload, ReportStyle style)
-      : workload_(workload), program_(workload.program), style_(style), costs_(costsOf(program_)) {}
+      : workload_(workload), program_(workload.program), style_(style), costs_(costsOf(program_)),
+        facts_(memoryFacts(program_)) {}
 
   json::Object run() const {
     json::Object report{{"model", program_.text(program_.name)},
@@ -24,7 +27,7 @@ public:
                         {"parameters", parameters()},
                         {"flops", flops()},
                         {"bytes", of(costs_.rank().work.bytes)},
-                        {"memory", memory(costs_.stored())},
+                        {"memory", memoryOverTime()},
                         {"classes", classes()},
                         {"communication", communication(costs_.rank().communication)},
                         {"opVisits", static_cast<int64_t>(workload_.opVisits)}};
@@ -132,6 +135,40 @@ private:
                         {"states", of(stored.states)}};
   }
 
+  /// What is stored, and the peak of each place in the pipeline.
+  json::Object memoryOverTime() const {
+    json::Object all = memory(costs_.stored());
+    if (!facts_)
+      return all;
+    all["peak"] = facts_->peak().bytes();
+    json::Array rows;
+    for (const MemoryPeak &peak : facts_->peaks)
+      rows.push_back(memoryClass(peak));
+    all["classes"] = std::move(rows);
+    return all;
+  }
+
+  json::Object memoryClass(const MemoryPeak &peak) const {
+    json::Object alive;
+    for (size_t i = 0; i < kMemoryKinds; ++i) {
+      std::string key = nameOf(static_cast<MemoryKind>(i)).str();
+      std::replace(key.begin(), key.end(), ' ', '_');
+      alive[key] = peak.alive.of[i];
+    }
+    json::Array units;
+    for (const UnitMemory &unit : peak.units)
+      units.push_back(json::Object{{"name", program_.unitPath(program_.units[unit.unit.index])},
+                                   {"micro_batches", unit.microBatches},
+                                   {"bytes", unit.bytes.total()}});
+    json::Object row{{"peak", peak.bytes()}, {"alive", std::move(alive)}, {"units", std::move(units)}};
+    row["node"] = peak.when.node;
+    if (peak.when.action)
+      row["action"] = json::Object{{"kind", std::string(1, letterOf(peak.when.action->kind))},
+                                   {"stage", peak.when.action->stage},
+                                   {"micro_batch", peak.when.action->microBatch}};
+    return row;
+  }
+
   json::Array communication(const std::vector<CommunicationSum> &sums) const {
     json::Array rows;
     for (const CommunicationSum &row : sums)
@@ -147,6 +184,7 @@ private:
   const Program &program_;
   ReportStyle style_;
   WorkloadCosts costs_;
+  std::optional<MemoryFacts> facts_;
 };
 
 } // namespace

@@ -24,6 +24,8 @@ constexpr const char *kOverview =
     "                                           the rule that gives each axis to a dim of it, who lost; who reads it\n"
     "  stgc explain run.stg --schedule --svg chart.svg\n"
     "                                           what each rank of a pipeline does in turn, its makespan and bubble\n"
+    "  stgc explain run.stg --memory --hbm 80GB  peak memory of the ranks, what is alive then, and what would change "
+    "it\n"
     "  stgc fmt my.stg                          the one format, in place; --check changes nothing\n\n"
     "`use std.ffn` is looked for in -I folders, STG_PATH, and the library that comes with stgc.\n"
     "Exit status: 0 done; 1 the input is wrong (messages say why); 2 wrong command line; 3 the system failed\n"
@@ -99,10 +101,16 @@ cl::opt<std::string>
            cl::sub(explainCommand), cl::cat(category));
 cl::opt<bool> schedule("schedule", cl::desc("stages and lists of a pipeline, its makespan and bubble"),
                        cl::sub(explainCommand), cl::cat(category));
+cl::opt<bool> memory("memory", cl::desc("peak memory of the ranks, when it is and what is alive then"),
+                     cl::sub(explainCommand), cl::cat(category));
+cl::opt<std::string> hbm("hbm", cl::value_desc("80GB"),
+                         cl::desc("memory of a rank, in GB or GiB: warn of what does not fit"), cl::sub(buildCommand),
+                         cl::sub(checkCommand), cl::sub(reportCommand), cl::sub(explainCommand), cl::cat(category));
 cl::opt<std::string> cost("cost", cl::value_desc("F=1,I=1,W=1,comm=0"),
                           cl::desc("with --schedule: costs of actions and messages, for all stages"),
                           cl::sub(explainCommand), cl::cat(category));
-cl::opt<std::string> svg("svg", cl::value_desc("file"), cl::desc("with --schedule: draw the chart; `-`: print it only"),
+cl::opt<std::string> svg("svg", cl::value_desc("file"),
+                         cl::desc("with --schedule or --memory: draw the chart; `-`: print it only"),
                          cl::sub(explainCommand), cl::cat(category));
 cl::opt<double> peakTflops("peak-tflops", cl::value_desc("T"),
                            cl::desc("with --schedule: peak of the machine in 10^12 FLOP/s"), cl::sub(explainCommand),
@@ -134,7 +142,11 @@ std::optional<double> given(const cl::opt<double> &option) {
 
 /// False: the usage was wrong, and said so.
 bool parseCosts(ScheduleCostOptions &costs) {
-  const cl::Option *about[] = {&cost, &svg, &peakTflops, &hbmGbps, &linkGbps};
+  if (svg.getNumOccurrences() && !schedule && !memory)
+    return usageError("--svg is about a schedule or memory: stgc explain " + input + " --schedule");
+  if (svg.getNumOccurrences() && schedule && memory)
+    return usageError("--svg draws one chart: give --schedule or --memory");
+  const cl::Option *about[] = {&cost, &peakTflops, &hbmGbps, &linkGbps};
   for (const cl::Option *option : about)
     if (option->getNumOccurrences() && !schedule)
       return usageError("--" + option->ArgStr + " is about a schedule: stgc explain " + input + " --schedule");
@@ -191,6 +203,7 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
   compile.includePath.assign(includes.begin(), includes.end());
   compile.settings.assign(settings.begin(), settings.end());
   compile.workload = workload;
+  compile.hbm = hbm;
   compile.argv0 = argv[0];
   StgcOptions options;
   options.format = format;
@@ -210,12 +223,13 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
     ScheduleCostOptions costs;
     if (!parseCosts(costs))
       return std::nullopt;
-    if (!comm && tensor.empty() && !schedule) {
-      llvm::errs() << "error: explain what? --comm, --schedule, or --tensor blocks[7].attn.q\n";
+    if (!comm && tensor.empty() && !schedule && !memory) {
+      llvm::errs() << "error: explain what? --comm, --schedule, --memory, or --tensor blocks[7].attn.q\n";
       return std::nullopt;
     }
-    options.command = ExplainOptions{
-        compile, input, comm, tensor, formula ? ReportStyle::Formulas : ReportStyle::Numbers, schedule, costs, svg};
+    options.command =
+        ExplainOptions{compile,  input,  comm,  tensor, formula ? ReportStyle::Formulas : ReportStyle::Numbers,
+                       schedule, memory, costs, svg};
   } else if (fmtCommand) {
     options.command = FormatOptions{{inputs.begin(), inputs.end()}, checkOnly};
   } else {

@@ -62,7 +62,7 @@ struct MemoryTime {
   /// Nothing behind the actions: in the sync of gradients or the optimizer's step.
   std::optional<Action> action;
   UnitId unit;
-  /// What runs: path inside the unit of what the kernel or collective makes; empty while messages arrive.
+  /// What runs, as traces call it: `F3:blocks[7].ffn.h`; empty while messages arrive for the action.
   std::string node;
 };
 
@@ -106,6 +106,8 @@ public:
   std::optional<MemoryPeak> peak(uint32_t rankClass) const;
   /// In order of time.
   std::vector<MemoryPoint> curve(uint32_t rankClass) const;
+  /// Of one micro-batch: what a forward of the unit makes for its own backward and shares with no other unit.
+  int64_t savedInside(UnitId unit) const;
 
 private:
   struct Profiles;

@@ -43,8 +43,9 @@ struct ExplainOptions {
   std::string tensor;         ///< path of tensors, or empty
   ReportStyle style = ReportStyle::Numbers;
   bool schedule = false; ///< lists and times of the pipeline
+  bool memory = false;   ///< peaks of memory
   ScheduleCostOptions costs;
-  std::string svg; ///< file of the chart, `-` for the chart instead of text, or empty
+  std::string svg; ///< file of the chart of either, `-` for the chart instead of text, or empty
 };
 ExitStatus explain(const ExplainOptions &options, DiagnosticFormat format);
 

@@ -18,6 +18,7 @@ struct CompileOptions {
   std::string workload;                 ///< `-w`, or empty for all
   std::string argv0;                    ///< to find the standard library beside the program
   Level level = Level::Scheduled;       ///< where the passes stop
+  std::string hbm;                      ///< `--hbm`, the memory of a rank, as given; or empty
 };
 
 struct CompiledWorkload {
@@ -47,17 +48,24 @@ public:
   /// A selector from the command line, `blocks[7].attn.q`; messages call its place `option`.
   std::optional<ast::Selector> parsePath(llvm::StringRef text, llvm::StringRef option);
 
+  /// What `--hbm` says, in bytes; nothing without it, or after an error.
+  std::optional<int64_t> memoryLimit();
+
   SourceManager &sources() { return sources_; }
   Diagnostics &diags() { return diags_; }
 
 private:
   std::vector<CommandLineSetting> parseSettings();
+  /// Warns if `program` needs more memory than a rank has.
+  void checkMemory(const Program &program, const WorkloadSource &source);
 
   CompileOptions options_;
   SourceManager sources_;
   ast::ASTContext context_;
   Diagnostics diags_;
   ModuleLoader loader_;
+  std::optional<int64_t> memoryLimit_;
+  bool hasReadLimit_ = false;
 };
 
 } // namespace stg

@@ -43,6 +43,13 @@ void explainSchedule(const CompiledWorkload &workload, const ScheduleCostOptions
 /// The chart of each workload that has a pipeline, one below the other, as an SVG.
 std::string scheduleSvg(const std::vector<CompiledWorkload> &workloads, const ScheduleCostOptions &options);
 
+/// Peak memory of each class of ranks by category, when it is, and what the fullest has by unit.
+void explainMemory(const CompiledWorkload &workload, llvm::raw_ostream &os);
+
+/// The memory of the fullest rank over a step of each workload, one chart below the other, as an SVG. `limit`: the
+/// memory of a rank in bytes, to be drawn as well.
+std::string memorySvg(const std::vector<CompiledWorkload> &workloads, std::optional<int64_t> limit);
+
 } // namespace stg
 
 #endif
