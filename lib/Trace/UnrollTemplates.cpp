@@ -285,11 +285,11 @@ private:
 
   void fillKernel(const Kernel &kernel, uint32_t step, NodeTemplate &out) {
     const Op &last = lastResult(kernel);
-    out.name = kernelName(kernel, step);
+    out.addsShards = addsShards(kernel);
+    out.name = out.addsShards ? "grad_shards" : kernelName(kernel, step);
     out.opType = opType(kernel);
     out.flops = count(kernel.flops.contraction + kernel.flops.other, "FLOPs", last);
     out.bytes = count(kernel.bytes, "bytes", last);
-    out.addsShards = addsShards(kernel);
     for (ValueId value : kernel.reads)
       dependOn(value, out);
     for (OpId id : kernel.ops)
@@ -314,7 +314,7 @@ private:
   /// What is communicated, by the name of its first tensor.
   std::string tensorName(ValueId value) const {
     ValueOrigin from = origin(value);
-    if (from.kind == ValueOrigin::Kind::Gradient)
+    if (from.kind == ValueOrigin::Kind::Gradient || from.kind == ValueOrigin::Kind::Weight)
       return program_.text(body_.weights[from.index].name).str();
     if (from.kind == ValueOrigin::Kind::Scalar)
       return program_.text(program_.scalars[from.index]).str();
