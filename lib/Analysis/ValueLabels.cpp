@@ -24,4 +24,16 @@ std::string labelOf(const Program &program, const Body &body, const Op &op) {
   return (scope.empty() ? "" : scope.str() + ".") + mnemonic(op.kind).str();
 }
 
+ValueId computedAgain(const Program &program, const Body &body, ValueId value) {
+  if (!body.value(value).name)
+    return ValueId();
+  std::string again = program.text(body.value(value).name).str() + "'r";
+  for (const Op &op : body.ops)
+    if (op.part == Part::Recompute)
+      for (ValueId result : op.results)
+        if (NameId name = body.value(result).name; name && program.text(name) == again)
+          return result;
+  return ValueId();
+}
+
 } // namespace stg

@@ -178,6 +178,8 @@ private:
     std::string wants = ruleText(fields.cause.wants, program_, sources_);
     if (op.part == Part::Sync)
       os_ << "      " << syncReason(body, op) << "\n";
+    if (op.part == Part::Recompute)
+      os_ << "      again, for what backward reads\n";
     if (!had.empty())
       os_ << "      had    " << had << "\n";
     if (!wants.empty())

@@ -5,6 +5,7 @@
 #include "stg/Analysis/AxesText.h"
 #include "stg/Analysis/Communication.h"
 #include "stg/Analysis/Cost.h"
+#include "stg/Analysis/ValueLabels.h"
 #include "stg/Driver/Explain.h"
 #include "stg/Sharding/ExplainLayouts.h"
 #include <fmt/format.h>
@@ -226,6 +227,8 @@ private:
     default:
       os_ << fmt::format("made{} by {}{}\n", as, opText(op, program_), op.where.valid() ? " " + placed(op) : "");
       printCompute(op);
+      if (computedAgain(program_, body_, id_))
+        os_ << "made again for the backward of its unit, by a rule of recompute\n";
     }
   }
 
@@ -318,7 +321,7 @@ private:
     const Op &op = body.op(reader.op);
     std::string path = program_.unitPath(program_.units[reader.unit.index]) + ".";
     if (!op.results.empty() && body.value(op.results[0]).name)
-      path += program_.text(body.value(op.results[0]).name).str();
+      path += labelOf(program_, body, op.results[0]);
     else
       path += op.scope ? program_.text(op.scope).str() : "";
     path = StringRef(path).rtrim('.').str();

@@ -101,6 +101,11 @@ private:
                        bytes(costs_.weightBytes));
     os_ << fmt::format("  FLOPs       {} in contractions, {} other\n", flops(costs_.model.contraction),
                        flops(costs_.model.other));
+    double again = numberOf(costs_.recomputed.contraction) + numberOf(costs_.recomputed.other);
+    if (again != 0)
+      os_ << fmt::format("  recomputed  {} of the others, {} of that in contractions\n",
+                         flops(costs_.recomputed.contraction + costs_.recomputed.other),
+                         flops(costs_.recomputed.contraction));
     if (ranks_ > 1) {
       double once = numberOf(costs_.model.contraction) + numberOf(costs_.model.other);
       double all = numberOf(costs_.hardware);

@@ -108,6 +108,8 @@ private:
     }
     return json::Object{{"contraction", of(costs_.model.contraction)},
                         {"other", of(costs_.model.other)},
+                        {"recomputed", json::Object{{"contraction", of(costs_.recomputed.contraction)},
+                                                    {"other", of(costs_.recomputed.other)}}},
                         {"hardware", of(costs_.hardware)},
                         {"rank", json::Object{{"contraction", of(costs_.rank().work.contraction)},
                                               {"other", of(costs_.rank().work.other)}}},

@@ -1,5 +1,6 @@
 //===- TensorForms.cpp - the layouts in which a tensor is used --------------===//
 #include "TensorForms.h"
+#include "stg/Analysis/ValueLabels.h"
 #include "stg/IR/LayoutOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include <set>
@@ -58,6 +59,8 @@ private:
     for (uint32_t output = 0; output < body.outputs.size(); ++output)
       if (body.outputs[output].value == tensor.value)
         followOutput({tensor.unit, output}, form);
+    if (ValueId again = computedAgain(program_, body, tensor.value))
+      follow({tensor.unit, again}, form);
   }
 
   void followOutput(const UnitValue &output, size_t form) {

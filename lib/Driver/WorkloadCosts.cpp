@@ -38,7 +38,7 @@ public:
       : program_(program), context_(*program.context), zero_(context_.dims.constant(int64_t(0))),
         units_(unitsPerBody(program)), paths_(bodyPaths(program)), groups_(program) {
     costs_.parameters = costs_.weightBytes = zero_;
-    costs_.model = {zero_, zero_};
+    costs_.model = costs_.recomputed = {zero_, zero_};
     for (uint32_t rank = 0; rank < pipelineRanks(program); ++rank) {
       runs_.push_back(runsPerBody(program, rank));
       costs_.classes.push_back({program.mesh.ranks() / pipelineRanks(program), noCost(), {}, {}, 0});
@@ -96,9 +96,12 @@ private:
   void addModel(BodyId id) {
     const Body &body = program_.body(id);
     for (const Op &op : body.ops) {
-      OpCost cost = modelCost(stg::costOf(op, body, context_), op.part);
+      OpCost all = stg::costOf(op, body, context_), cost = modelCost(all, op.part);
       int64_t times = units_[id.index] * timesPerStep(op.part, program_);
       costs_.model = {costs_.model.contraction + cost.contraction * times, costs_.model.other + cost.other * times};
+      if (op.part == Part::Recompute)
+        costs_.recomputed = {costs_.recomputed.contraction + all.contraction * times,
+                             costs_.recomputed.other + all.other * times};
     }
   }
 

@@ -54,6 +54,8 @@ struct WorkloadCosts {
   std::vector<WeightRow> weights;
   /// Of the whole step, every op once however many ranks repeat it.
   OpCost model;
+  /// What of it is computed again for the backward; all of it is among the others of `model`.
+  OpCost recomputed;
   /// FLOPs that all ranks execute.
   DimExpr hardware;
   /// Per body, in order of first appearance; with a pipeline on all stages together.

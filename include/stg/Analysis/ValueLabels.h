@@ -11,6 +11,9 @@ std::string labelOf(const Program &program, const Body &body, ValueId value);
 /// The label of its first result; an op without results as a value without a name.
 std::string labelOf(const Program &program, const Body &body, const Op &op);
 
+/// The value that backward reads instead of this one, where it is computed again. Invalid where it is not.
+ValueId computedAgain(const Program &program, const Body &body, ValueId value);
+
 } // namespace stg
 
 #endif
