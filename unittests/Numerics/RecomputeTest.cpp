@@ -64,6 +64,11 @@ constexpr PlanCase kPlans[] = {
      "mesh dp = 2, cp = 2, tp = 2\n  split B over dp\n  split S over cp\n  split H, F, V over tp\n  split S over tp", 8,
      2},
     {"Pipe1F1B", "mesh pp = 2, tp = 2\n  split H, F, V over tp\n  pipeline over pp { schedule 1f1b }", 4, 1},
+    {"Zero3", "mesh dp = 2\n  split B over dp\n  zero 3 over dp", 2, 2},
+    {"Zero2Tp2Sp",
+     "mesh dp = 2, tp = 2\n  split B over dp\n  split H, F, V over tp\n  split S over tp\n  zero 2 over dp", 4, 2},
+    {"PipeZero3", "mesh pp = 2, dp = 2\n  split B over dp\n  zero 3 over dp\n  pipeline over pp { schedule 1f1b }", 4,
+     2},
     {"PipeZb", "mesh pp = 2, dp = 2\n  split B over dp\n  pipeline over pp { schedule zb_h1 }", 4, 2},
 };
 
@@ -109,7 +114,8 @@ std::set<uint32_t> keptBy(const Body &body) {
         while (isView(body.op(body.value(value).def).kind))
           value = body.op(body.value(value).def).operands[body.value(value).result];
         const Op &made = body.op(body.value(value).def);
-        if (made.part == Part::Forward && !isLeaf(made.kind))
+        const auto *moved = std::get_if<CollectiveFields>(&made.fields); // a gathered weight is not the rule's
+        if (made.part == Part::Forward && !isLeaf(made.kind) && !(moved && moved->isStorage))
           kept.insert(value.index);
       }
   return kept;
