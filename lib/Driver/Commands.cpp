@@ -195,7 +195,7 @@ static void explainMemories(const std::vector<CompiledWorkload> &workloads, cons
     explainMemory(workload, os);
   }
   if (!options.svg.empty())
-    writeFile(options.svg, memorySvg(workloads, compilation.memoryLimit()), compilation.diags());
+    writeFile(options.svg, memorySvg(workloads, compilation.memoryLimit(), options.compile.hbm), compilation.diags());
 }
 
 ExitStatus stg::explain(const ExplainOptions &options, DiagnosticFormat format) {

@@ -127,12 +127,13 @@ private:
   std::optional<MemoryFacts> facts_;
 };
 
-MemoryChart chartOf(const CompiledWorkload &workload, std::optional<int64_t> limit) {
+MemoryChart chartOf(const CompiledWorkload &workload, std::optional<int64_t> limit, llvm::StringRef limitText) {
   const Program &program = workload.program;
   MemoryChart chart;
   chart.title = fmt::format("{}: memory of a {} of {} on {}", workload.name, stepText(program),
                             program.text(program.name).str(), meshText(program.mesh));
   chart.limit = limit.value_or(0);
+  chart.limitText = limitText.str();
   std::optional<MemoryFacts> facts = memoryFacts(program);
   if (!facts)
     return chart;
@@ -157,9 +158,10 @@ void stg::explainMemory(const CompiledWorkload &workload, llvm::raw_ostream &os)
   MemoryExplanation(workload, os).print();
 }
 
-std::string stg::memorySvg(const std::vector<CompiledWorkload> &workloads, std::optional<int64_t> limit) {
+std::string stg::memorySvg(const std::vector<CompiledWorkload> &workloads, std::optional<int64_t> limit,
+                           llvm::StringRef limitText) {
   std::vector<MemoryChart> charts;
   for (const CompiledWorkload &workload : workloads)
-    charts.push_back(chartOf(workload, limit));
+    charts.push_back(chartOf(workload, limit, limitText));
   return svgOf(charts);
 }

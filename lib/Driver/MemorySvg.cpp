@@ -183,7 +183,7 @@ private:
     double y = yOf(static_cast<double>(chart_.limit)), end = xOf(points_.size());
     os_ << fmt::format("<path d=\"M{:.2f} {:.2f}H{:.2f}\" stroke=\"#c02020\" stroke-dasharray=\"6 4\"/>\n", kLeft, y,
                        end);
-    text(end + 4, y + 4, bytesText(static_cast<double>(chart_.limit)), "fill=\"#c02020\"");
+    text(end + 4, y + 4, chart_.limitText, "fill=\"#c02020\"");
   }
 
   /// Where actions begin, as far as their names fit.

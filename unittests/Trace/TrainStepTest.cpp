@@ -227,8 +227,10 @@ TEST(TrainStep, AnnotationsNameTensorsPerMicroBatch) {
   EXPECT_THAT(lines, testing::Contains("W0:blocks[0].dw: x#0 256 blocks[0].dh#0 256 blocks[0].w.grad 1024 -> "
                                        "blocks[0].w.grad 1024 16 16 4"));
   EXPECT_THAT(lines, testing::Contains("B0:blocks[1].dp/all_reduce(tp): blocks[1].dp#0 256 -> blocks[1].dx#0 256"));
+  // In the buffers that it reads, and new weights where the old ones are.
   EXPECT_THAT(lines, testing::Contains("S:blocks[1].w/all_reduce(dp): blocks[1].w.grad 1024 blocks[1].v.grad 1024 -> "
-                                       "blocks[1].rw 1024 blocks[1].rv 1024"));
+                                       "blocks[1].w.grad 1024 blocks[1].v.grad 1024"));
+  EXPECT_THAT(lines, testing::Contains("S:blocks[1].w: blocks[1].w.grad 1024 blocks[1].w 1024 -> blocks[1].w 1024"));
 }
 
 //===----------------------------------------------------------------------===//

@@ -47,8 +47,9 @@ std::string scheduleSvg(const std::vector<CompiledWorkload> &workloads, const Sc
 void explainMemory(const CompiledWorkload &workload, llvm::raw_ostream &os);
 
 /// The memory of the fullest rank over a step of each workload, one chart below the other, as an SVG. `limit`: the
-/// memory of a rank in bytes, to be drawn as well.
-std::string memorySvg(const std::vector<CompiledWorkload> &workloads, std::optional<int64_t> limit);
+/// memory of a rank in bytes, to be drawn as well, and `limitText` its name.
+std::string memorySvg(const std::vector<CompiledWorkload> &workloads, std::optional<int64_t> limit,
+                      llvm::StringRef limitText);
 
 } // namespace stg
 

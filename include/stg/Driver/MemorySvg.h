@@ -23,8 +23,9 @@ struct MemoryChart {
   };
   std::string title, subtitle;
   std::vector<Point> points;
-  /// The memory of the machine in bytes; 0: unknown.
+  /// The memory of a rank in bytes, 0: unknown; and how it is called.
   int64_t limit = 0;
+  std::string limitText;
 };
 
 /// An SVG of its own with the charts one below the other.
