@@ -73,8 +73,8 @@ struct MemoryOverTime::Profiles {
     if (moment.action)
       name += std::to_string(moment.action->microBatch);
     std::string path = program.unitPath(unit);
-    return name + ":" + path + (path.empty() ? "" : ".") +
-           (isKernel ? kernelName(body, kernels, moment.step) : collectiveName(body, kernels, at.collective));
+    std::string made = isKernel ? kernelName(body, kernels, moment.step) : collectiveName(body, kernels, at.collective);
+    return name + ":" + path + (path.empty() || made[0] == '/' ? "" : ".") + made;
   }
 
   static char letterOf(Part part) {
@@ -110,10 +110,13 @@ struct MemoryOverTime::Profiles {
     const Op &op = body.op(id);
     ValueId operand = body.value(op.operands[0]).name ? op.operands[0] : kernels.source[op.operands[0].index];
     const Op &from = body.op(body.value(kernels.source[operand.index]).def);
-    std::string name = from.kind == OpKind::Gradient
+    const auto &fields = op.get<CollectiveFields>();
+    // What moves the tensors of a whole unit has the unit's name.
+    std::string name = fields.isStorage && op.operands.size() > 1 ? ""
+                       : from.kind == OpKind::Gradient
                            ? program.text(body.weights[from.get<SlotFields>().slot].name).str()
                            : labelOf(program, body, operand);
-    return name + "/" + mnemonic(op.kind).str() + "(" + axesText(op.get<CollectiveFields>().atoms, program.mesh) + ")";
+    return name + "/" + mnemonic(op.kind).str() + "(" + axesText(fields.atoms, program.mesh) + ")";
   }
 
   const Program &program;

@@ -4,19 +4,28 @@
 
 namespace stg {
 
-MemoryRun runOf(ActionKind kind) {
+namespace {
+
+/// What an action runs of a unit: what gathers weights, and the rest.
+struct ActionRuns {
+  MemoryRun gathers, rest;
+};
+
+ActionRuns runsOf(ActionKind kind) {
   switch (kind) {
   case ActionKind::Forward:
-    return MemoryRun::Forward;
+    return {MemoryRun::ForwardGathers, MemoryRun::Forward};
   case ActionKind::Backward:
-    return MemoryRun::Backward;
+    return {MemoryRun::BackwardGathers, MemoryRun::Backward};
   case ActionKind::InputGrad:
-    return MemoryRun::InputGrad;
+    return {MemoryRun::InputGathers, MemoryRun::InputGrad};
   case ActionKind::WeightGrad:
-    return MemoryRun::WeightGrad;
+    return {MemoryRun::WeightGathers, MemoryRun::WeightGrad};
   }
-  return MemoryRun::Forward;
+  return {MemoryRun::ForwardGathers, MemoryRun::Forward};
 }
+
+} // namespace
 
 MemoryFlow::MemoryFlow(const Program &program, llvm::ArrayRef<std::optional<BodyProfile>> profiles)
     : program_(program), profiles_(profiles) {
@@ -31,12 +40,15 @@ MemoryFlow::MemoryFlow(const Program &program, llvm::ArrayRef<std::optional<Body
   }
   followAll();
   auto stages = static_cast<uint32_t>(firstUnits_.size() - 1);
-  departures_.resize(stages);
-  nodes_.resize(stages);
+  actions_.resize(stages);
   arrivals_.resize(stages);
+  for (const StorageRule &rule : program.plan.storage)
+    prefetch_ = std::max(prefetch_, rule.prefetch);
   for (uint32_t stage = 0; stage < stages; ++stage)
-    for (ActionKind kind : {ActionKind::Forward, ActionKind::Backward, ActionKind::InputGrad, ActionKind::WeightGrad})
+    for (ActionKind kind : {ActionKind::Forward, ActionKind::Backward, ActionKind::InputGrad, ActionKind::WeightGrad}) {
+      findLegs(stage, kind);
       findDepartures(stage, kind);
+    }
   if (program.pipeline)
     orderMessages();
 }
@@ -104,10 +116,6 @@ std::optional<uint32_t> MemoryFlow::transferOf(UnitValue value, UnitId reader) c
 // Messages
 //===----------------------------------------------------------------------===//
 
-llvm::ArrayRef<MemoryFlow::Departure> MemoryFlow::departures(const Action &action) const {
-  return departures_[action.stage][static_cast<size_t>(action.kind)];
-}
-
 llvm::ArrayRef<uint32_t> MemoryFlow::arrivals(const Action &action) const {
   if (action.kind == ActionKind::WeightGrad)
     return {};
@@ -123,32 +131,48 @@ uint32_t MemoryFlow::sender(uint32_t transfer, uint32_t microBatch) const {
   return program_.pipeline->placement.rankOf(program_.pipeline->transfers[transfer].from, microBatch);
 }
 
-void MemoryFlow::findDepartures(uint32_t stage, ActionKind kind) {
-  std::vector<Departure> &list = departures_[stage][static_cast<size_t>(kind)];
-  uint32_t &nodes = nodes_[stage][static_cast<size_t>(kind)];
-  bool isForward = kind == ActionKind::Forward;
-  uint32_t first = firstUnits_[stage], last = firstUnits_[stage + 1];
-  std::vector<uint32_t> before(last - first); // by unit of the stage
-  for (uint32_t i = 0; i < last - first; ++i) {
-    uint32_t unit = isForward ? i : last - first - 1 - i;
-    before[unit] = nodes;
-    nodes += profileOf(UnitId(first + unit)).of(runOf(kind)).nodes();
+/// Units forward, or backward in reverse. What gathers the weights of a unit is issued when the unit `prefetch` turns
+/// before it begins, or at the start.
+void MemoryFlow::findLegs(uint32_t stage, ActionKind kind) {
+  ActionFacts &facts = actions_[stage][static_cast<size_t>(kind)];
+  ActionRuns runs = runsOf(kind);
+  uint32_t first = firstUnits_[stage], last = firstUnits_[stage + 1], gathered = 0;
+  auto unitAt = [&](uint32_t turn) { return UnitId(kind == ActionKind::Forward ? first + turn : last - 1 - turn); };
+  auto add = [&](UnitId unit, MemoryRun run, UnitId turn) {
+    uint32_t nodes = profileOf(unit).of(run).nodes();
+    facts.nodes += nodes;
+    if (nodes != 0)
+      facts.legs.push_back({unit, run, turn});
+  };
+  for (uint32_t turn = 0; turn < last - first; ++turn) {
+    for (; gathered < last - first && gathered <= uint64_t{turn} + prefetch_; ++gathered)
+      add(unitAt(gathered), runs.gathers, unitAt(turn));
+    add(unitAt(turn), runs.rest, unitAt(turn));
   }
+}
+
+void MemoryFlow::findDepartures(uint32_t stage, ActionKind kind) {
   if (kind == ActionKind::WeightGrad || !program_.pipeline)
     return;
+  ActionFacts &facts = actions_[stage][static_cast<size_t>(kind)];
+  /// Nodes of the action up to the one that makes the value; 0 if none does.
+  auto nodesUpTo = [&](const MemoryOrigin &origin) {
+    uint32_t before = 0;
+    for (const Leg &leg : facts.legs) {
+      const BodyProfile &profile = profileOf(leg.unit);
+      if (origin.kind == MemoryOrigin::Kind::Made && origin.unit == leg.unit)
+        if (uint32_t made = profile.tensors[origin.index].in(leg.run).made; made != MemoryTensor::kNever)
+          return before + made + 1;
+      before += profile.of(leg.run).nodes();
+    }
+    return uint32_t{0};
+  };
   for (uint32_t i = 0; i < program_.pipeline->transfers.size(); ++i) {
     const Transfer &transfer = program_.pipeline->transfers[i];
-    if (transfer.from != stage || transfer.isForward() != isForward)
-      continue;
-    Departure departure{i, 0};
-    MemoryOrigin origin = output(transfer.value);
-    if (origin.kind == MemoryOrigin::Kind::Made && origin.unit.index >= first && origin.unit.index < last)
-      if (uint32_t made = profileOf(origin.unit).tensors[origin.index].in(runOf(kind)).made;
-          made != MemoryTensor::kNever)
-        departure.after = before[origin.unit.index - first] + made + 1;
-    list.push_back(departure);
+    if (transfer.from == stage && transfer.isForward() == (kind == ActionKind::Forward))
+      facts.departures.push_back({i, nodesUpTo(output(transfer.value))});
   }
-  llvm::stable_sort(list, [](const Departure &a, const Departure &b) { return a.after < b.after; });
+  llvm::stable_sort(facts.departures, [](const Departure &a, const Departure &b) { return a.after < b.after; });
 }
 
 void MemoryFlow::orderMessages() {

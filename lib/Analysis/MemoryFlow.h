@@ -40,22 +40,39 @@ public:
     uint32_t microBatch;
   };
   /// In order.
-  llvm::ArrayRef<Departure> departures(const Action &action) const;
+  llvm::ArrayRef<Departure> departures(const Action &action) const { return of(action).departures; }
   /// Transfers that the action needs, ascending.
   llvm::ArrayRef<uint32_t> arrivals(const Action &action) const;
   /// What a rank sends to another, in order, and the place of a message in it.
   llvm::ArrayRef<Message> between(uint32_t from, uint32_t to) const;
   uint32_t placeOf(uint32_t transfer, uint32_t microBatch) const { return places_[number(transfer, microBatch)]; }
   uint32_t sender(uint32_t transfer, uint32_t microBatch) const;
-  /// Of all units of the action's stage.
-  uint32_t nodesOf(const Action &action) const { return nodes_[action.stage][static_cast<size_t>(action.kind)]; }
+  /// A run of a unit, and the unit in whose turn it is: weights are gathered in the turn of a unit before their own.
+  struct Leg {
+    UnitId unit;
+    MemoryRun run;
+    UnitId turn;
+  };
+  /// What an action runs, in order; runs without nodes are left out.
+  llvm::ArrayRef<Leg> legs(const Action &action) const { return of(action).legs; }
+  uint32_t nodesOf(const Action &action) const { return of(action).nodes; }
+  /// How many units ahead weights are gathered.
+  uint32_t prefetch() const { return prefetch_; }
 
   /// Without a pipeline: all units in one stage, one micro-batch after the other.
   const std::vector<uint32_t> &firstUnits() const { return firstUnits_; }
   const ActionList &list(uint32_t rank) const { return program_.pipeline ? program_.pipeline->lists[rank] : list_; }
 
 private:
+  struct ActionFacts {
+    std::vector<Leg> legs;
+    std::vector<Departure> departures;
+    uint32_t nodes = 0;
+  };
+  const ActionFacts &of(const Action &action) const { return actions_[action.stage][static_cast<size_t>(action.kind)]; }
+
   void followAll();
+  void findLegs(uint32_t stage, ActionKind kind);
   std::optional<uint32_t> transferOf(UnitValue value, UnitId reader) const;
   void findDepartures(uint32_t stage, ActionKind kind);
   void orderMessages();
@@ -71,16 +88,12 @@ private:
   ActionList list_;
   std::vector<size_t> firstInput_; ///< by unit
   std::vector<MemoryOrigin> inputs_;
-  // By stage, then by kind of action.
-  std::vector<std::array<std::vector<Departure>, kActions>> departures_;
-  std::vector<std::array<uint32_t, kActions>> nodes_;
+  uint32_t prefetch_ = 0;
+  std::vector<std::array<ActionFacts, kActions>> actions_;     ///< by stage, by kind
   std::vector<std::array<std::vector<uint32_t>, 2>> arrivals_; ///< by stage: forward, backward
   std::map<std::pair<uint32_t, uint32_t>, std::vector<Message>> between_;
   std::vector<uint32_t> places_;
 };
-
-/// The part of a unit that an action runs.
-MemoryRun runOf(ActionKind kind);
 
 /// The halves of an overlapped pair take turns: the one comes next whose half would be further behind without it,
 /// forward first where they are even.

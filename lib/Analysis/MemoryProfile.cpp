@@ -17,16 +17,30 @@ std::optional<int64_t> memorySize(DimExpr bytes) {
 namespace {
 
 constexpr uint32_t kNever = MemoryTensor::kNever;
-constexpr MemoryRun kAllRuns[] = {MemoryRun::Gather,   MemoryRun::Forward, MemoryRun::InputGrad, MemoryRun::WeightGrad,
-                                  MemoryRun::Backward, MemoryRun::Sync,    MemoryRun::AfterSync, MemoryRun::Step};
-/// In the order in which a tensor can go from one to the next. The merged backward is not among them.
-constexpr MemoryRun kInOrder[] = {MemoryRun::Gather, MemoryRun::Forward,   MemoryRun::InputGrad, MemoryRun::WeightGrad,
-                                  MemoryRun::Sync,   MemoryRun::AfterSync, MemoryRun::Step};
+/// In the order in which a tensor can go from one to the next, I and W by themselves and as one.
+constexpr MemoryRun kInOrder[] = {MemoryRun::Gather,       MemoryRun::ForwardGathers, MemoryRun::Forward,
+                                  MemoryRun::InputGathers, MemoryRun::InputGrad,      MemoryRun::WeightGathers,
+                                  MemoryRun::WeightGrad,   MemoryRun::Sync,           MemoryRun::AfterSync,
+                                  MemoryRun::Step};
+constexpr MemoryRun kInMergedOrder[] = {
+    MemoryRun::Gather,   MemoryRun::ForwardGathers, MemoryRun::Forward,   MemoryRun::BackwardGathers,
+    MemoryRun::Backward, MemoryRun::Sync,           MemoryRun::AfterSync, MemoryRun::Step};
 
 size_t indexOf(MemoryRun run) { return static_cast<size_t>(run); }
-bool isPerBatch(MemoryRun run) {
-  return run == MemoryRun::Forward || run == MemoryRun::InputGrad || run == MemoryRun::WeightGrad ||
-         run == MemoryRun::Backward;
+bool isPerBatch(MemoryRun run) { return run >= MemoryRun::ForwardGathers && run <= MemoryRun::Backward; }
+
+/// The run in which a half of the backward runs where it is one.
+std::optional<MemoryRun> mergedOf(MemoryRun run) {
+  switch (run) {
+  case MemoryRun::InputGathers:
+  case MemoryRun::WeightGathers:
+    return MemoryRun::BackwardGathers;
+  case MemoryRun::InputGrad:
+  case MemoryRun::WeightGrad:
+    return MemoryRun::Backward;
+  default:
+    return std::nullopt;
+  }
 }
 
 class Profiler {
@@ -42,8 +56,8 @@ public:
       return std::nullopt;
     findReaders();
     classify();
-    for (MemoryRun run : kAllRuns)
-      if (!sumUp(run))
+    for (size_t run = 0; run < kMemoryRuns; ++run)
+      if (!sumUp(static_cast<MemoryRun>(run)))
         return std::nullopt;
     countReaders();
     return std::move(out_);
@@ -61,16 +75,18 @@ private:
 
   MemoryRun runOf(uint32_t step) const {
     const BodyKernels::Step &at = out_.kernels.steps[step];
-    switch (firstOp(at).part) {
+    const Op &op = firstOp(at);
+    bool gathers = op.kind == OpKind::AllGather && op.get<CollectiveFields>().isStorage;
+    switch (op.part) {
     case Part::Gather:
       return MemoryRun::Gather;
     case Part::Forward:
-      return MemoryRun::Forward;
+      return gathers ? MemoryRun::ForwardGathers : MemoryRun::Forward;
     case Part::Recompute:
     case Part::InputGrad:
-      return MemoryRun::InputGrad;
+      return gathers ? MemoryRun::InputGathers : MemoryRun::InputGrad;
     case Part::WeightGrad:
-      return MemoryRun::WeightGrad;
+      return gathers ? MemoryRun::WeightGathers : MemoryRun::WeightGrad;
     case Part::Sync:
       return at.kernel != BodyKernels::kNone || waitsForKernel(at) ? MemoryRun::AfterSync : MemoryRun::Sync;
     case Part::Step:
@@ -97,8 +113,8 @@ private:
         return static_cast<uint32_t>(steps.size() - 1);
       };
       nodes_.push_back(add(run));
-      bool isBackward = run == MemoryRun::InputGrad || run == MemoryRun::WeightGrad;
-      merged_.push_back(isBackward ? add(MemoryRun::Backward) : kNever);
+      std::optional<MemoryRun> merged = mergedOf(run);
+      merged_.push_back(merged ? add(*merged) : kNever);
     }
   }
 
@@ -132,7 +148,7 @@ private:
     tensor.bytes = *bytes;
     tensor.lives[indexOf(runs_[step])].made = nodes_[step];
     if (merged_[step] != kNever)
-      tensor.lives[indexOf(MemoryRun::Backward)].made = merged_[step];
+      tensor.lives[indexOf(*mergedOf(runs_[step]))].made = merged_[step];
     tensor.isMadeOncePerStep = !isPerBatch(runs_[step]);
     return true;
   }
@@ -162,7 +178,7 @@ private:
     // Steps come in the order of their nodes.
     (*lives)[indexOf(runs_[step])].read = nodes_[step];
     if (merged_[step] != kNever)
-      (*lives)[indexOf(MemoryRun::Backward)].read = merged_[step];
+      (*lives)[indexOf(*mergedOf(runs_[step]))].read = merged_[step];
   }
 
   void classify() {
@@ -171,9 +187,15 @@ private:
         out_.tensors[tensor].isShared = true;
     for (MemoryTensor &tensor : out_.tensors) {
       const Op &maker = body_.op(body_.value(tensor.value).def);
-      for (MemoryRun run : kInOrder)
-        if (tensor.in(run).isTouched() && (tensor.isMadeOncePerStep || isPerBatch(run)))
-          tensor.releasedIn = run;
+      auto lastOf = [&](llvm::ArrayRef<MemoryRun> order) {
+        MemoryRun last = MemoryRun::Forward;
+        for (MemoryRun run : order)
+          if (tensor.in(run).isTouched() && (tensor.isMadeOncePerStep || isPerBatch(run)))
+            last = run;
+        return last;
+      };
+      tensor.releasedIn = lastOf(kInOrder);
+      tensor.releasedInMerged = lastOf(kInMergedOrder);
       if (tensor.isMadeOncePerStep && isPerBatch(tensor.releasedIn))
         tensor.isShared = true;
       bool isSaved = maker.part == Part::Forward && tensor.in(MemoryRun::Backward).read != kNever;
@@ -231,10 +253,10 @@ private:
 
   /// A merged backward does what an input and a weight gradient do.
   static uint32_t halves(const std::array<MemoryTensor::Life, kMemoryRuns> &lives, MemoryRun run) {
-    if (run != MemoryRun::Backward)
-      return 1;
-    return uint32_t{lives[indexOf(MemoryRun::InputGrad)].isTouched()} +
-           uint32_t{lives[indexOf(MemoryRun::WeightGrad)].isTouched()};
+    uint32_t count = 0;
+    for (MemoryRun half : kInOrder)
+      count += mergedOf(half) == run && lives[indexOf(half)].isTouched();
+    return isMerged(run) ? count : 1;
   }
 
   static void cut(RunProfile &profile, uint32_t index, const MemoryTensor &tensor, MemoryRun run) {

@@ -14,10 +14,27 @@
 
 namespace stg {
 
-/// Parts in which traces run a body. Backward is InputGrad and WeightGrad as one; what is recomputed belongs to the
-/// input gradient. AfterSync: what computes on synchronised gradients.
-enum class MemoryRun : uint8_t { Gather, Forward, InputGrad, WeightGrad, Backward, Sync, AfterSync, Step };
-inline constexpr size_t kMemoryRuns = 8;
+/// Parts in which traces run a body. Gather: weights that stay gathered for the step. Forward, InputGrad, WeightGrad
+/// and Backward, which is the two of them as one, run per micro-batch; what brings weights from their shards for them
+/// is issued ahead, and so a run of its own. What is recomputed belongs to the input gradient. AfterSync: what computes
+/// on synchronised gradients.
+enum class MemoryRun : uint8_t {
+  Gather,
+  ForwardGathers,
+  Forward,
+  InputGathers,
+  InputGrad,
+  WeightGathers,
+  WeightGrad,
+  BackwardGathers,
+  Backward,
+  Sync,
+  AfterSync,
+  Step
+};
+inline constexpr size_t kMemoryRuns = 12;
+
+inline bool isMerged(MemoryRun run) { return run == MemoryRun::BackwardGathers || run == MemoryRun::Backward; }
 
 /// A tensor that a body makes.
 struct MemoryTensor {
@@ -35,15 +52,12 @@ struct MemoryTensor {
   bool isShared = false;
   bool isMadeOncePerStep = false;
   std::array<Life, kMemoryRuns> lives = {};
-  /// Not shared: the run that releases it; the merged one of I and W counts as both.
-  MemoryRun releasedIn = MemoryRun::Forward;
+  /// Not shared: the run that releases it, where I and W run by themselves and where they run as one.
+  MemoryRun releasedIn = MemoryRun::Forward, releasedInMerged = MemoryRun::Forward;
 
   Life in(MemoryRun run) const { return lives[static_cast<size_t>(run)]; }
   /// Not shared: whether it is gone behind its last node in the run.
-  bool isReleasedIn(MemoryRun run) const {
-    bool isHalf = releasedIn == MemoryRun::InputGrad || releasedIn == MemoryRun::WeightGrad;
-    return run == MemoryRun::Backward ? isHalf : run == releasedIn;
-  }
+  bool isReleasedIn(MemoryRun run) const { return run == (isMerged(run) ? releasedInMerged : releasedIn); }
 };
 
 /// A node of a run at which something shared is made or read for the last time in this run.
@@ -94,7 +108,11 @@ struct BodyProfile {
   std::vector<bool> isInputSaved;
 
   const RunProfile &of(MemoryRun run) const { return runs[static_cast<size_t>(run)]; }
-  bool runsInBatches() const { return of(MemoryRun::Forward).nodes() != 0 || of(MemoryRun::Backward).nodes() != 0; }
+  bool runsInBatches() const {
+    return of(MemoryRun::ForwardGathers).nodes() + of(MemoryRun::Forward).nodes() +
+               of(MemoryRun::BackwardGathers).nodes() + of(MemoryRun::Backward).nodes() !=
+           0;
+  }
 };
 
 /// In bytes of a rank; nothing if it has no number below 2^48.

@@ -23,7 +23,6 @@ public:
     size_t units = program.units.size();
     alive_.resize(units);
     inFlight_.resize(units);
-    gathered_.resize(units);
     made_.resize(units);
     inputs_.resize(units);
     placeUnits();
@@ -274,28 +273,23 @@ private:
   // Actions
   //===--------------------------------------------------------------------===//
 
-  /// An action on its way: its units that have nodes, and the messages that leave between them.
+  /// An action on its way: the runs of its units, and the messages that leave between them.
   struct Course {
     Action action;
-    std::vector<UnitId> units;
+    llvm::ArrayRef<MemoryFlow::Leg> legs;
     llvm::ArrayRef<MemoryFlow::Departure> departures;
     uint32_t total = 0, done = 0;
-    size_t unit = 0;
+    size_t leg = 0; ///< the next one
     Cursor cursor;
     bool finished() const { return done == total; }
+    bool isBetweenLegs() const { return done == 0 || cursor.finished(); }
   };
 
   Course begin(const Action &action) {
     receive(action);
-    Course course{action, {}, flow_.departures(action), flow_.nodesOf(action), 0, 0, {}};
-    uint32_t first = flow_.firstUnits()[action.stage], last = flow_.firstUnits()[action.stage + 1];
-    for (uint32_t i = 0; i < last - first; ++i) {
-      UnitId unit(action.kind == ActionKind::Forward ? first + i : last - 1 - i);
-      inFlight_[unit.index] += action.kind == ActionKind::Forward;
-      if (flow_.profileOf(unit).of(runOf(action.kind)).nodes() != 0)
-        course.units.push_back(unit);
-    }
-    return course;
+    for (uint32_t u = flow_.firstUnits()[action.stage]; u < flow_.firstUnits()[action.stage + 1]; ++u)
+      inFlight_[u] += action.kind == ActionKind::Forward;
+    return {action, flow_.legs(action), flow_.departures(action), flow_.nodesOf(action), 0, 0, {}};
   }
 
   void end(const Action &action) {
@@ -322,13 +316,11 @@ private:
 
   /// A message of a made value leaves behind its node, before anything else is made.
   template <class Step> void advance(Course &course, Step step) {
-    if (course.done == 0 || course.cursor.finished()) {
-      UnitId unit = course.units[course.unit++];
-      if (course.action.kind == ActionKind::Forward && !gathered_[unit.index]) {
-        gathered_[unit.index] = true;
-        runOnce(unit, MemoryRun::Gather);
-      }
-      course.cursor = begin(unit, runOf(course.action.kind), course.action);
+    if (course.isBetweenLegs()) {
+      const MemoryFlow::Leg &leg = course.legs[course.leg++];
+      if (course.action.kind == ActionKind::Forward)
+        gatherOnce(course.action.stage, leg.turn);
+      course.cursor = begin(leg.unit, leg.run, course.action);
     }
     uint32_t before = course.cursor.next;
     active_.push_back(&course.cursor);
@@ -341,6 +333,14 @@ private:
       countSend();
     if (!course.cursor.finished())
       active_.pop_back();
+  }
+
+  /// Weights that stay gathered for the whole step: in the turns of the first forward of a stage.
+  void gatherOnce(uint32_t stage, UnitId turn) {
+    uint32_t first = flow_.firstUnits()[stage], last = flow_.firstUnits()[stage + 1];
+    uint32_t &next = gathered_.try_emplace(stage, first).first->second;
+    for (; next < last && next <= uint64_t{turn.index} + flow_.prefetch(); ++next)
+      runOnce(UnitId(next), MemoryRun::Gather);
   }
 
   void runSlot(const Slot &slot) {
@@ -375,8 +375,8 @@ private:
     bool syncs = syncsBehind(course.action);
     uint32_t last = flow_.firstUnits()[course.action.stage + 1], synced = 0;
     while (!course.finished()) {
-      if (syncs && (course.done == 0 || course.cursor.finished()))
-        for (; last - 1 - synced > course.units[course.unit].index; ++synced)
+      if (syncs && course.isBetweenLegs())
+        for (; last - 1 - synced > course.legs[course.leg].turn.index; ++synced)
           syncUnit(UnitId(last - 1 - synced));
       advance(course, [&](Cursor &cursor) { advanceToCut(cursor); });
     }
@@ -527,8 +527,8 @@ private:
   size_t position_ = 0;
   size_t sendsLeft_ = 0;
   std::vector<UnitId> unsynced_;
-  std::map<uint32_t, size_t> posted_; ///< receives by sender
-  std::vector<bool> gathered_;
+  std::map<uint32_t, size_t> posted_;     ///< receives by sender
+  std::map<uint32_t, uint32_t> gathered_; ///< by stage: the unit whose weights are gathered for the step next
 
   int64_t live_ = 0;
   MemoryBytes sum_;

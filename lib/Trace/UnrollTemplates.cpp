@@ -193,9 +193,14 @@ private:
 
   TensorTemplate tensor(ValueId value) {
     const Value &source = body_.value(kernels_.source[value.index]);
+    std::string name =
+        source.name ? program_.text(source.name).str() : "value" + std::to_string(kernels_.source[value.index].index);
+    // Beside the names of the shards of weights and gradients, which are those of their slots.
+    const Op &maker = body_.op(source.def);
+    if (isCollective(maker.kind) && maker.get<CollectiveFields>().isStorage)
+      name += maker.kind == OpKind::AllGather ? ".gathered" : ".reduced";
     return {.origin = origin(value),
-            .name = source.name ? program_.text(source.name).str()
-                                : "value" + std::to_string(kernels_.source[value.index].index),
+            .name = std::move(name),
             .bytes = source.type ? count(share_.bytesOf(source), "bytes", body_.op(source.def)) : 0};
   }
 

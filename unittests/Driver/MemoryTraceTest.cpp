@@ -241,6 +241,12 @@ const std::string kSkips = "model m(L = 4, B = 2, S = 2, D = 4, F = 4, V = 6) {\
                            "  repeat L as blocks {\n    x = x + ffn: swiglu(norm1: rmsnorm(x * e); F) + x0\n"
                            "    x = x * gain\n  }\n  loss xent(sum(D) (x + e) * head, target)\n}\n";
 
+std::string wordOf(std::string text) {
+  for (char &letter : text)
+    letter = isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
+  return text;
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (bool isLlama : {true, false}) {
@@ -257,18 +263,46 @@ std::vector<Case> cases() {
     for (const char *schedule :
          {"gpipe", "1f1b", "interleaved_1f1b(chunks = 2)", "zb_h1", "zb_h2", "zb_v", "dualpipe", "dualpipev"})
       for (int64_t m : {4, 8}) {
-        std::string name = who + "_" + schedule + "_m" + std::to_string(m);
-        for (char &letter : name)
-          letter = isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
-        all.push_back({name, model(2 * m, 6), "pipe", 8, pipelinePlan(schedule)});
+        all.push_back({wordOf(who + "_" + schedule + "_m" + std::to_string(m)), model(2 * m, 6), "pipe", 8,
+                       pipelinePlan(schedule)});
       }
   }
-  for (const char *schedule : {"1f1b", "interleaved_1f1b(chunks = 2)", "zb_h1", "zb_v", "dualpipev", "dualpipe"}) {
-    std::string name = std::string("skips_") + schedule;
-    for (char &letter : name)
-      letter = isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
-    all.push_back({name, "m(B = 16)", "pipe", 8, kSkips + pipelinePlan(schedule)});
-  }
+  for (const char *schedule : {"1f1b", "interleaved_1f1b(chunks = 2)", "zb_h1", "zb_v", "dualpipev", "dualpipe"})
+    all.push_back({wordOf(std::string("skips_") + schedule), "m(B = 16)", "pipe", 8, kSkips + pipelinePlan(schedule)});
+  // What is stored in shards, with the weights gathered ahead or kept; and what is computed again.
+  const char *kStorage[] = {"zero 1 over dp",
+                            "zero 2 over dp",
+                            "zero 3 over dp",
+                            "zero 3 over dp { prefetch = 0 }",
+                            "zero 3 over dp { prefetch = 2, regather_last = true }",
+                            "zero 3 over dp { regather = false }",
+                            "zero 3 over dp { unit = weight }",
+                            "zero 1 over dp { gather = before_forward }",
+                            "recompute all",
+                            "recompute blocks[1..3]",
+                            "recompute attend",
+                            "zero 3 over dp\n  recompute blocks { early_stop = false }",
+                            "recompute all { comm = keep }"};
+  for (const char *rule : kStorage)
+    for (const char *schedule : {"", "1f1b", "interleaved_1f1b(chunks = 2)", "zb_h1", "dualpipev", "dualpipe"})
+      for (int64_t m : {1, 8}) {
+        if (*schedule && m == 1)
+          continue;
+        std::string plan =
+            "plan stored {\n  mesh pp = 2, dp = 2, tp = 2\n  split B over dp\n  split H or replicate, F, "
+            "V over tp\n  split S over tp\n  microbatch 1\n  " +
+            std::string(rule) + "\n";
+        if (*schedule)
+          plan += "  pipeline over pp { schedule " + std::string(schedule) + " }\n";
+        else
+          plan.replace(plan.find("pp = 2"), 6, "pp = 1");
+        all.push_back({wordOf(std::string("stored_") + rule + "_" + schedule + "_m" + std::to_string(m)), gpt(2 * m, 6),
+                       "stored", *schedule ? 8 : 4, plan + "}\n"});
+      }
+  // Shards inside replicas.
+  all.push_back({"hsdp", llama(8), "hybrid", 4,
+                 "plan hybrid {\n  mesh rep = 2, shard = 2\n  split B over rep, shard\n  zero 3 over shard\n"
+                 "  microbatch 1\n}\n"});
   const std::string kTensor = "plan tensor {\n  mesh tp = 2\n  split H or replicate, F, V over tp\n}\n";
   all.push_back({"prefill", llama(2), "tensor", 2, kTensor, "prefill"});
   all.push_back({"decode", llama(2), "tensor", 2, kTensor, "decode { past = 8 }"});
