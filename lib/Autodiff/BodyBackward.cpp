@@ -5,6 +5,7 @@
 // and several slots that read one value of another unit, collect in the first one's place.
 //===----------------------------------------------------------------------===//
 #include "BodyBackward.h"
+#include "DropoutMasks.h"
 #include "GradientRules.h"
 #include "stg/Support/InternalError.h"
 #include "llvm/ADT/STLExtras.h"
@@ -14,19 +15,24 @@ namespace stg::autodiff {
 
 namespace {
 
+Bits variedBy(const Body &body, const BackwardTask &task) {
+  Bits inputs;
+  for (uint32_t leader : task.leaders)
+    inputs.push_back(leader != BackwardTask::kNone);
+  return variedValues(body, task.trained, inputs);
+}
+
 class BodyBackward {
 public:
-  BodyBackward(const Program &program, Body &body, const BackwardTask &task)
-      : program_(program), body_(body), task_(task), build_(*program.context, body), forwardOps_(body.ops.size()),
-        shares_(body.values.size()), collector_(body.values.size()), fromData_(body.values.size(), false) {}
+  BodyBackward(const Program &program, Body &body, const BackwardTask &task, DropoutMasks masks)
+      : program_(program), body_(body), task_(task), masks_(std::move(masks)), build_(*program.context, body),
+        forwardOps_(body.ops.size()), shares_(body.values.size()), collector_(body.values.size()),
+        fromData_(body.values.size(), false) {}
 
   void run(PassStats &stats) {
     for (uint32_t slot = 0; slot < body_.weights.size(); ++slot)
       body_.weights[slot].trained = task_.trained[slot];
-    Bits inputs;
-    for (uint32_t leader : task_.leaders)
-      inputs.push_back(leader != BackwardTask::kNone);
-    varied_ = variedValues(body_, task_.trained, inputs);
+    varied_ = variedBy(body_, task_);
     groupLeaves();
     traceData();
     seed();
@@ -165,6 +171,8 @@ private:
     if (op.kind == OpKind::Weight || op.kind == OpKind::Input)
       return;
     OpGradient gradient{program_, op, build_, {}, {}, {}, {}};
+    if (op.kind == OpKind::Dropout)
+      gradient.mask = masks_.lookup(op.results[0].index);
     build_.enter(op);
     for (ValueId result : op.results)
       gradient.cotangents.push_back(varied_[result.index] ? cotangentOf(result) : ValueId());
@@ -207,6 +215,7 @@ private:
   const Program &program_;
   Body &body_;
   const BackwardTask &task_;
+  DropoutMasks masks_;
   BackwardBuilder build_;
   size_t forwardOps_;
   Bits varied_;
@@ -220,7 +229,8 @@ private:
 } // namespace
 
 void addBackward(const Program &program, Body &body, const BackwardTask &task, PassStats &stats) {
-  BodyBackward(program, body, task).run(stats);
+  DropoutMasks masks = addDropoutMasks(*program.context, body, variedBy(body, task));
+  BodyBackward(program, body, task, std::move(masks)).run(stats);
 }
 
 } // namespace stg::autodiff

@@ -55,6 +55,11 @@ void ofReduce(OpGradient &r) {
 }
 
 void ofDropout(OpGradient &r) {
+  if (r.mask) {
+    ValueId scale = r.build.constant(1 / (1 - r.op.get<DropoutFields>().probability));
+    r.contribute(0, r.build.map(MapFn::Mul, {r.cotangent(), r.mask, scale}, r.elements[0]));
+    return;
+  }
   // Which elements are kept goes by their index, so the cotangent has all dims in the operand's order.
   DimList dims = r.resultType().dims;
   ValueId g = r.build.full(r.cotangent(), dims);

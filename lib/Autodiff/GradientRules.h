@@ -20,6 +20,8 @@ struct OpGradient {
   llvm::SmallVector<bool, 4> wanted;
   llvm::SmallVector<ElementType, 4> elements;
   llvm::function_ref<void(size_t operand, ValueId part)> contribute;
+  /// Of a dropout, if it is kept: which elements are, one byte each.
+  ValueId mask = {};
 
   ValueId cotangent() const { return cotangents.front(); }
   ValueId result() const { return op.results.front(); }

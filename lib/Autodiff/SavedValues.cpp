@@ -8,9 +8,11 @@
 
 namespace stg::autodiff {
 
-static bool isCheap(OpKind kind) {
-  switch (kind) {
+/// Bytes and numbers of positions are kept: what they come from is larger.
+static bool isCheap(const Op &op) {
+  switch (op.kind) {
   case OpKind::Map:
+    return isFloat(op.get<MapFields>().element);
   case OpKind::Masked:
   case OpKind::View:
   case OpKind::Stop:
@@ -34,7 +36,7 @@ std::vector<bool> storedByForward(const Body &body, IRContext &context) {
       stored[value.index] = true;
   for (const Op &op : body.ops)
     for (ValueId result : op.results)
-      if (!isCheap(op.kind) || stored[kernels.source[result.index].index])
+      if (!isCheap(op) || stored[kernels.source[result.index].index])
         stored[result.index] = true;
   return stored;
 }
