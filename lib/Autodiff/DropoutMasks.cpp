@@ -24,8 +24,9 @@ public:
   }
 
 private:
-  /// In the statement of `dropout`.
-  ValueId add(const Op &dropout, OpKind kind, llvm::ArrayRef<ValueId> operands, OpFields fields, TensorType type) {
+  /// In the statement of `dropout`, by its name and `what`.
+  ValueId add(const Op &dropout, const char *what, OpKind kind, llvm::ArrayRef<ValueId> operands, OpFields fields,
+              TensorType type) {
     Op op;
     op.kind = kind;
     op.part = dropout.part;
@@ -35,7 +36,13 @@ private:
     op.scope = dropout.scope;
     op.where = dropout.where;
     op.results.push_back(ValueId(static_cast<uint32_t>(body_.values.size())));
-    body_.values.emplace_back().type = std::move(type);
+    Value value;
+    value.type = std::move(type);
+    const Value &result = body_.value(dropout.results[0]);
+    value.scope = result.scope;
+    if (result.name)
+      value.name = freeName(context_.text(result.name).str() + "." + what);
+    body_.values.push_back(std::move(value));
     body_.ops.push_back(std::move(op));
     return body_.ops.back().results[0];
   }
@@ -45,16 +52,13 @@ private:
     TensorType type{ElementType::F32, body_.value(dropout.operands[0]).type->dims};
     BroadcastFields dims;
     dims.dims.assign(type.dims.begin(), type.dims.end());
-    ValueId one = add(dropout, OpKind::Constant, {}, ConstantFields{.number = 1}, {ElementType::F32, {}});
-    ValueId ones = add(dropout, OpKind::Broadcast, one, std::move(dims), type);
-    ValueId dropped = add(dropout, OpKind::Dropout, ones, dropout.fields, type);
+    ValueId one = add(dropout, "constant", OpKind::Constant, {}, ConstantFields{.number = 1}, {ElementType::F32, {}});
+    ValueId ones = add(dropout, "broadcast", OpKind::Broadcast, one, std::move(dims), type);
+    ValueId dropped = add(dropout, "dropout", OpKind::Dropout, ones, dropout.fields, type);
     type.element = ElementType::U8;
-    ValueId mask = add(dropout, OpKind::Map, {one, dropped}, MapFields{MapFn::WherePositive, ElementType::U8}, type);
-    ValueId result = dropout.results[0];
-    if (NameId name = body_.value(result).name)
-      body_.values[mask.index].name = freeName(context_.text(name).str() + ".mask");
-    body_.values[mask.index].scope = body_.value(result).scope;
-    masks_[result.index] = mask;
+    ValueId mask =
+        add(dropout, "mask", OpKind::Map, {one, dropped}, MapFields{MapFn::WherePositive, ElementType::U8}, type);
+    masks_[dropout.results[0].index] = mask;
   }
 
   NameId freeName(const std::string &wanted) const {

@@ -2,47 +2,14 @@
 // The judge walks the annotated trace of a rank: it knows names and bytes of what nodes read and write, and nothing of
 // bodies, units, schedules or lifetimes. A tensor comes into being with the first node that writes it and goes with the
 // last node that reads it. What stands in memory all the time it knows from the program's declarations.
-#include "SourceDir.h"
+#include "CompiledText.h"
 #include "stg/Analysis/Memory.h"
-#include "stg/Passes/PassManager.h"
-#include "stg/Sema/Workload.h"
-#include "stg/Support/DiagnosticRenderer.h"
 #include "stg/Trace/Unroll.h"
-#include "gtest/gtest.h"
 #include <map>
 #include <set>
 
 namespace stg {
 namespace {
-
-//===----------------------------------------------------------------------===//
-// Programs
-//===----------------------------------------------------------------------===//
-
-/// A workload through all passes.
-struct Compiled {
-  explicit Compiled(const std::string &text) {
-    ModuleLoader loader{sources, context, diags, {kSourceDir + std::string("/stdlib")}};
-    const Module *module = loader.loadBuffer(sources.addBuffer("test.stg", "stg 1\n" + text));
-    std::vector<WorkloadSource> workloads = module ? workloadsOf(*module) : std::vector<WorkloadSource>();
-    if (!workloads.empty())
-      program = resolveWorkload(workloads.front(), {}, sources, diags).program;
-    if (program && runPasses(*program, llvm::ArrayRef(kDefaultPipeline).drop_front(), diags) != Outcome::Done)
-      program.reset();
-    if (program && !diags.hasErrors())
-      return;
-    program.reset();
-    std::string messages;
-    llvm::raw_string_ostream os(messages);
-    printDiagnostics(diags, os, {.colours = Colours::Never});
-    ADD_FAILURE() << messages << text;
-  }
-
-  SourceManager sources;
-  ast::ASTContext context;
-  Diagnostics diags{sources};
-  std::optional<Program> program;
-};
 
 //===----------------------------------------------------------------------===//
 // The judge
@@ -160,7 +127,7 @@ int64_t movingBytes(const MemoryBytes &bytes) {
 }
 
 void expectAgreement(const std::string &text) {
-  Compiled compiled(text);
+  CompiledText compiled(text);
   const std::optional<Program> &program = compiled.program;
   if (!program)
     return;
@@ -304,6 +271,8 @@ std::vector<Case> cases() {
                  "plan hybrid {\n  mesh rep = 2, shard = 2\n  split B over rep, shard\n  zero 3 over shard\n"
                  "  microbatch 1\n}\n"});
   const std::string kTensor = "plan tensor {\n  mesh tp = 2\n  split H or replicate, F, V over tp\n}\n";
+  all.push_back({"dropout", "gpt3_125m(L = 4, D = 32, H = 4, Dh = 8, V = 64, S = 8, B = 8, fused = false, drop = 0.1)",
+                 "megatron(tp = 2, pp = 2, selective = true)", 8});
   all.push_back({"prefill", llama(2), "tensor", 2, kTensor, "prefill"});
   all.push_back({"decode", llama(2), "tensor", 2, kTensor, "decode { past = 8 }"});
   all.push_back({"forward", gpt(2), "tensor", 2, kTensor, ""});

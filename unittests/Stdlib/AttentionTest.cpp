@@ -105,6 +105,23 @@ model m(B = 2, S = 5, D = 12, H = 3) {
   expectClose(interp::interpret(*program, inputs), "a", "b");
 }
 
+TEST(CoreAttention, WithScoresInMemoryIsFlashAttention) {
+  std::optional<Program> program = compileText(R"(
+use std.attention.{gqa}
+model m(B = 2, S = 5, D = 12, H = 6) {
+  let T = 5
+  input x[B, S, D], bias[S, T, H]
+  a = a: gqa(x, bias; H, KV = 3, softcap = 2.0, mask = window(3))
+  b = b: gqa(x, bias; H, KV = 3, softcap = 2.0, mask = window(3), fused = false)
+  output a, b
+}
+)");
+  ASSERT_TRUE(program);
+  InterpInputs inputs;
+  giveEqualWeights(*program, {"a.", "b."}, inputs);
+  expectClose(interp::interpret(*program, inputs), "a", "b");
+}
+
 // Grouped heads against loops: no other test knows which query heads share which keys.
 TEST(Gqa, NeighbouringQueryHeadsShareKeys) {
   std::optional<Program> program = compileText(R"(
