@@ -176,6 +176,8 @@ private:
   void printCause(const CollectiveFields &fields, const Body &body, const Op &op) {
     std::string had = ruleText(fields.cause.had, program_, sources_);
     std::string wants = ruleText(fields.cause.wants, program_, sources_);
+    if (fields.isStorage)
+      return printStorageCause(op);
     if (op.part == Part::Sync)
       os_ << "      " << syncReason(body, op) << "\n";
     if (op.part == Part::Recompute)
@@ -186,6 +188,17 @@ private:
       os_ << "      wants  " << wants << "\n";
     if (op.where.valid())
       os_ << "      for    " << placeText(op.where, sources_) << "\n";
+  }
+
+  void printStorageCause(const Op &op) {
+    const char *why = op.part == Part::Step ? "new weights are whole on every rank, their optimizer's states in shards"
+                      : op.kind == OpKind::AllGather ? "the weights are kept in shards"
+                      : op.part == Part::Sync
+                          ? "the gradients are a sum over ranks; the optimizer's states are in shards"
+                          : "the gradients are a sum over ranks and kept in shards";
+    os_ << "      " << why << "\n";
+    if (op.where.valid())
+      os_ << "      wants  " << quotedText(op.where, sources_) << "\n";
   }
 
   const Program &program_;

@@ -58,11 +58,22 @@ private:
   bool isStored() const { return definition().kind == OpKind::Weight || definition().kind == OpKind::State; }
   bool isOfOptimizer() const { return isStored() && definition().part == Part::Step; }
 
+  /// What is made of a weight that rests in shards, or the tensor itself.
+  ValueId gathered() const {
+    for (const Op &op : body_.ops)
+      for (size_t i = 0; i < op.operands.size(); ++i)
+        if (const auto *fields = std::get_if<CollectiveFields>(&op.fields);
+            op.operands[i] == id_ && fields && fields->isStorage)
+          return op.results[i];
+    return id_;
+  }
+
   /// A weight or state lives as the first op that reads it needs it: the rules of its loops decide.
   void explainFirstUse() {
     home_.home = *value_.layout;
+    ValueId used = gathered();
     for (uint32_t i = 0; i < body_.ops.size() && !firstUse_; ++i)
-      if (const Op &op = body_.ops[i]; llvm::is_contained(op.operands, id_) && !op.compute.empty())
+      if (const Op &op = body_.ops[i]; llvm::is_contained(op.operands, used) && !op.compute.empty())
         firstUse_ = OpId(i);
     if (!firstUse_)
       return;
@@ -131,6 +142,11 @@ private:
       return;
     }
     const Place &place = home_.home.places[atom];
+    if (const StorageRule *rule = place.isSplit() ? storageRule(atom) : nullptr) {
+      os_ << fmt::format("  {} = {} splits {}\n      stored {}\n", atoms_[atom].name, atoms_[atom].size,
+                         program_.text(place.dim).str(), quotedText(rule->where, sources_));
+      return;
+    }
     std::vector<RuleVerdict> verdicts = verdictsOf(program_, items_, home_.scope, atom, home_.assignment);
     const MeshAxis &axis = program_.mesh.axes[atoms_[atom].axis];
     std::string whole = axis.size == atoms_[atom].size ? "" : fmt::format(" of {} = {}", axis.name, axis.size);
@@ -140,6 +156,18 @@ private:
       printVerdict(verdict, atoms_[atom]);
     if (verdicts.empty())
       os_ << "      no rule is about it\n";
+  }
+
+  /// The rule that keeps a weight in shards over an atom that its first use leaves whole.
+  const StorageRule *storageRule(uint32_t atom) const {
+    ValueId used = gathered();
+    if (used == id_ || !body_.value(used).layout->places[atom].isWhole())
+      return nullptr;
+    for (const StorageRule &rule : program_.plan.storage)
+      for (const std::string &axis : rule.axes)
+        if (llvm::is_contained(program_.mesh.atomsOf(axis), atom))
+          return &rule;
+    return nullptr;
   }
 
   bool isPipelines(uint32_t atom) const {
@@ -303,6 +331,13 @@ private:
   void printConversion(const TensorForm &form) {
     const Op &op = bodyOf(form.by[0].unit).op(form.by[0].op);
     const auto &fields = op.get<CollectiveFields>();
+    if (fields.isStorage) {
+      os_ << fmt::format(", by {} over {} of {}{}\n      wants  {}\n", mnemonic(op.kind).str(),
+                         axesText(fields.atoms, program_.mesh), sizeText(*value_.type, home_.home),
+                         op.operands.size() == 1 ? "" : " with other weights of the unit",
+                         quotedText(op.where, sources_));
+      return;
+    }
     const Value &from = bodyOf(form.by[0].unit).value(op.operands[0]);
     os_ << fmt::format(", by {} over {}", mnemonic(op.kind).str(), axesText(fields.atoms, program_.mesh));
     if (communicates(op.kind))

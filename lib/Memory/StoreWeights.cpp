@@ -76,7 +76,8 @@ private:
       if (!forms_[slot].keepsWeightShards(*weight.layout))
         continue;
       ValueId used = body_.ops[i].results[0];
-      ValueId shard = builder_.newValue(weight.type, forms_[slot].weight, program_.text(weight.name).str() + ".shard");
+      ValueId shard = builder_.newValue(weight.type, forms_[slot].weight, program_.text(weight.name).str() + ".whole");
+      std::swap(body_.values[shard.index].name, body_.values[used.index].name); // the weight keeps its name
       body_.ops[i].results[0] = shard;
       body_.values[shard.index].def = OpId(i);
       gathered_.push_back({slot, OpId(i), shard, used});
@@ -142,7 +143,7 @@ private:
     for (const Gathered &each : gathered_)
       if (gathersAgain(each) && (forms_[each.slot].rule->gatherUnread || isReadBackward(each.used))) {
         ValueId copy = builder_.newValue(body_.weights[each.slot].type, home(each.slot),
-                                         program_.text(body_.weights[each.slot].name));
+                                         program_.text(body_.weights[each.slot].name).str() + ".whole");
         wanted.push_back({&each, copy});
         again[each.used.index] = copy;
       }

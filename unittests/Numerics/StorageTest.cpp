@@ -4,9 +4,12 @@
 //===----------------------------------------------------------------------===//
 #include "stg/Analysis/Storage.h"
 #include "CollectiveCounts.h"
+#include "RandomModel.h"
+#include "RandomProgram.h"
 #include "SplitProgram.h"
 #include "stg/Analysis/Cost.h"
 #include "gtest/gtest.h"
+#include <random>
 
 namespace stg {
 namespace {
@@ -113,6 +116,78 @@ TEST(Storage, WeightsThatRanksDoNotDivide) {
   ASSERT_TRUE(programs.split) << programs.messages;
   // 6 x 3 of w, 3 x 3 of u, 1 of g.
   EXPECT_EQ(*storedBytes(*programs.split).weights.size(), 2 * (18 + 9 + 1));
+}
+
+//===----------------------------------------------------------------------===//
+// Random combinations
+//===----------------------------------------------------------------------===//
+
+/// One to three rules of a plan with this mesh line, over one or two of its axes.
+std::string randomStorage(std::mt19937_64 &random, const RandomModel &model, llvm::StringRef mesh) {
+  auto chance = [&](uint64_t percent) { return random() % 100 < percent; };
+  std::vector<std::string> axes;
+  for (const char *axis : {"p", "q", "r"})
+    if (mesh.contains(std::string(" ") + axis + " ="))
+      axes.push_back(axis);
+  std::string rules;
+  for (uint64_t i = 1 + random() % 2; i-- > 0;) {
+    std::string over = axes[random() % axes.size()], other = axes[random() % axes.size()];
+    rules += "  zero " + std::to_string(1 + random() % 3) + " over " + over + (other == over ? "" : ", " + other);
+    if (chance(25) && !model.labels.empty())
+      rules += " in " + model.labels[random() % model.labels.size()];
+    std::string options;
+    auto option = [&](uint64_t percent, const char *text) {
+      if (chance(percent))
+        options += (options.empty() ? " { " : ", ") + std::string(text);
+    };
+    option(30, "regather = false");
+    option(30, "regather_last = true");
+    option(30, "gather_unread = true");
+    option(30, "unit = weight");
+    option(25, "reduce = all_reduce");
+    option(25, "gather = before_forward");
+    option(50, chance(50) ? "sync = step" : "sync = micro_batch");
+    rules += options + (options.empty() ? "" : " }") + "\n";
+  }
+  if (chance(40))
+    rules += "  recompute " +
+             (model.labels.empty() || chance(40) ? "all" : model.labels[random() % model.labels.size()]) + "\n";
+  return rules;
+}
+
+// Stages, options, scopes, recompute and pipelines over whatever else the plan splits; what no rank has twice is
+// refused.
+TEST(StorageRandom, AStepHasTheNumbersOfOneDevice) {
+  uint64_t first = firstSeed(1), count = randomCount(300), ran = 0, inShards = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    RandomModel model = randomModel(seed / 2);
+    std::mt19937_64 random(seed);
+    bool isCut = random() % 100 < 20;
+    std::string text = model.text + randomPlan(seed, model, Rest::Replicate, isCut ? Cut::Always : Cut::Never);
+    size_t mesh = text.find("plan p {\n  mesh ") + 9, end = text.find('\n', mesh) + 1;
+    text.insert(end, randomStorage(random, model, llvm::StringRef(text).slice(mesh, end)));
+    SplitProgram programs = splitProgram(text);
+    if (!programs.split) {
+      llvm::StringRef messages = programs.messages;
+      EXPECT_TRUE(messages.contains("error[E3") || messages.contains("error[E409") || messages.contains("error[E506"))
+          << "seed " << seed << ": " << programs.messages << text;
+      continue;
+    }
+    interp::InterpInputs inputs;
+    inputs.seed = seed;
+    interp::RankComparison comparison = interp::compareRanks(*programs.whole, *programs.split, inputs);
+    if (llvm::StringRef(comparison.difference).ends_with("is split unevenly, which is not run on ranks"))
+      continue;
+    EXPECT_EQ(comparison.difference, "") << "seed " << seed << "\n" << text;
+    ++ran;
+    for (const Body &body : programs.split->bodies)
+      inShards += llvm::any_of(body.ops, [](const Op &op) {
+        const auto *fields = std::get_if<CollectiveFields>(&op.fields);
+        return fields && fields->isStorage;
+      });
+  }
+  EXPECT_GT(ran, count / 4);
+  EXPECT_GT(inShards, count / 2);
 }
 
 } // namespace
