@@ -38,6 +38,11 @@ void BackwardBuilder::enter(const Op &forward, uint32_t group) {
   group_ = group;
 }
 
+void BackwardBuilder::standWith(ValueId value) {
+  if (isBackward(value))
+    scope_ = maker(value).op.scope;
+}
+
 void BackwardBuilder::fuseWith(ValueId value) {
   if (!isBackward(value))
     return;

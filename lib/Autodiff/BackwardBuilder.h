@@ -28,6 +28,8 @@ public:
   /// must not fuse with the rest of the statement.
   void enter(const Op &forward, uint32_t group = 0);
 
+  /// Ops made from now on have the scope of the op that makes `value`, if that is a backward one.
+  void standWith(ValueId value);
   /// What is emitted from now on joins the kernel that makes `value`, if ops can join it.
   void fuseWith(ValueId value);
 

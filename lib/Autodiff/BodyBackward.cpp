@@ -197,7 +197,9 @@ private:
     ValueId cotangent = cotangentOf(leaf);
     if (!cotangent)
       return;
+    build_.standWith(cotangent); // in the order of the weight's dims it is still where it was computed
     cotangent = build_.full(cotangent, DimList(build_.type(leaf).dims));
+    build_.enter(op, slot + 1);
     finishCotangent(cotangent, leaf);
     if (op.kind == OpKind::Weight) {
       build_.accumulate(cotangent, slot);
