@@ -293,7 +293,7 @@ private:
   }
 
   void end(const Action &action) {
-    if (!makesWeightGrad(action))
+    if (program_.mode == Mode::Train && !makesWeightGrad(action))
       return;
     for (uint32_t u = flow_.firstUnits()[action.stage]; u < flow_.firstUnits()[action.stage + 1]; ++u)
       --inFlight_[u];
