@@ -9,7 +9,8 @@
 //          trace has them; what is sent, until it is sent. Parameters, gradient buffers, optimizer states and the
 //          model's own states live all the time. The inputs of the model are not counted: they are the caller's.
 // Cost     an op is visited once per body. A class costs O(actions x units) integers, an overlapped pair O(its nodes).
-// Tests    unittests/Driver/MemoryTraceTest (against traces), unittests/Analysis/MemoryTest (by hand)
+// Tests    unittests/Driver/MemoryTraceTest (against traces), MemoryFactsTest (against publications),
+//          test/Driver/explain-memory.test (by hand)
 //===----------------------------------------------------------------------===//
 #ifndef STG_ANALYSIS_MEMORY_H
 #define STG_ANALYSIS_MEMORY_H
