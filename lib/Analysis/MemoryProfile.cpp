@@ -199,7 +199,7 @@ private:
       if (tensor.isMadeOncePerStep && isPerBatch(tensor.releasedIn))
         tensor.isShared = true;
       bool isSaved = maker.part == Part::Forward && tensor.in(MemoryRun::Backward).read != kNever;
-      if (isCollective(maker.kind) && maker.get<CollectiveFields>().isStorage)
+      if (maker.kind == OpKind::AllGather && maker.get<CollectiveFields>().isStorage)
         tensor.kind = MemoryKind::Gathered;
       else if (isSaved)
         tensor.kind = MemoryKind::Activations;
