@@ -58,17 +58,32 @@ private:
     return kinds;
   }
 
-  /// Ranks of the pipeline with equal memory are one column.
-  void printClasses() {
-    std::vector<std::pair<std::string, uint32_t>> columns;
+  /// Ranks of the pipeline whose memory is the same, and the first of them: `rank 0, 2`, `rank 1 to 14`.
+  std::vector<std::pair<std::string, uint32_t>> columnsOf() const {
+    std::vector<std::vector<uint32_t>> groups;
     for (uint32_t i = 0; i < facts_->peaks.size(); ++i) {
       auto same = llvm::find_if(
-          columns, [&](const auto &column) { return facts_->peaks[column.second].alive == facts_->peaks[i].alive; });
-      if (same == columns.end())
-        columns.push_back({classText(program_, i), i});
-      else
-        same->first += ", " + std::to_string(i);
+          groups, [&](const auto &group) { return facts_->peaks[group[0]].alive == facts_->peaks[i].alive; });
+      (same == groups.end() ? groups.emplace_back() : *same).push_back(i);
     }
+    std::vector<std::pair<std::string, uint32_t>> columns;
+    for (const std::vector<uint32_t> &group : groups) {
+      std::string title = classText(program_, group[0]);
+      for (size_t i = 1; i < group.size(); ++i) {
+        size_t last = i;
+        while (last + 1 < group.size() && group[last + 1] == group[last] + 1)
+          ++last;
+        bool isRun = group[i] == group[i - 1] + 1 && last > i;
+        title += (isRun ? " to " : ", ") + std::to_string(group[isRun ? last : i]);
+        i = isRun ? last : i;
+      }
+      columns.push_back({std::move(title), group[0]});
+    }
+    return columns;
+  }
+
+  void printClasses() {
+    std::vector<std::pair<std::string, uint32_t>> columns = columnsOf();
     size_t width = 14;
     for (const auto &[title, place] : columns)
       width = std::max(width, title.size());
