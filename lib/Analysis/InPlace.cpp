@@ -23,12 +23,10 @@ public:
           put(op.results[0], from);
         break;
       case OpKind::Update:
-        if (const StateSlot &slot = body_.states[slotOf(op)]; isWhole(op.operands[0], slot.type, slot.layout))
-          put(op.operands[0], {MemoryPlace::Kind::State, slotOf(op)});
+        replace(op, body_.states[slotOf(op)], MemoryPlace::Kind::State);
         break;
       case OpKind::Assign:
-        if (const WeightSlot &slot = body_.weights[slotOf(op)]; isWhole(op.operands[0], slot.type, slot.layout))
-          put(op.operands[0], {MemoryPlace::Kind::Weight, slotOf(op)});
+        replace(op, body_.weights[slotOf(op)], MemoryPlace::Kind::Weight);
         break;
       default:
         break;
@@ -47,6 +45,31 @@ private:
     if (op.kind == OpKind::State)
       return {MemoryPlace::Kind::State, slotOf(op)};
     return places_[sourceOf(value).index];
+  }
+
+  /// What a slot holds from now on.
+  template <class Slot> void replace(const Op &op, const Slot &slot, MemoryPlace::Kind kind) {
+    ValueId value = op.operands[0];
+    if (!isWhole(value, slot.type, slot.layout))
+      return;
+    put(value, {kind, slotOf(op)});
+    const Op &store = body_.op(body_.value(value).def);
+    if (store.kind != OpKind::Store)
+      return;
+    ValueId stored = store.operands[body_.value(value).result];
+    std::optional<ValueId> old = loaded(kind == MemoryPlace::Kind::State ? OpKind::State : OpKind::Weight, slotOf(op));
+    if (old && isWhole(stored, slot.type, slot.layout))
+      put(stored, {MemoryPlace::Kind::Value, 0, *old});
+  }
+
+  /// What the step loads of a slot, if it does.
+  std::optional<ValueId> loaded(OpKind kind, uint32_t slot) const {
+    for (const Op &op : body_.ops)
+      if (op.kind == OpKind::Load && op.part == Part::Step)
+        for (size_t i = 0; i < op.operands.size(); ++i)
+          if (const Op &from = body_.op(body_.value(op.operands[i]).def); from.kind == kind && slotOf(from) == slot)
+            return op.results[i];
+    return std::nullopt;
   }
 
   /// A slice of something larger is copied from there.

@@ -1,5 +1,5 @@
 //===- Kernels.cpp - which ops run as one kernel ----------------------------===//
-// Grouping walks the ops in order and keeps the graph of kernels and collectives free of cycles: an op may join the
+// Grouping walks the ops in order and keeps the graph of steps free of cycles: an op may join the
 // open group of its statement iff no path leads from that group to one of the op's producers, else a path would leave
 // the group and come back, and the op opens a new group.
 //
@@ -8,7 +8,9 @@
 //===----------------------------------------------------------------------===//
 #include "stg/Analysis/Kernels.h"
 #include "KernelGraph.h"
+#include "stg/IR/LayoutOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace stg {
 
@@ -16,6 +18,9 @@ bool isCollective(OpKind kind) {
   return kind == OpKind::ReduceScatter || kind == OpKind::AllReduce || kind == OpKind::AllToAll ||
          kind == OpKind::AllGather;
 }
+
+/// No kernel, but with a place among them.
+static bool isOwnStep(OpKind kind) { return isCollective(kind) || isHostTransfer(kind); }
 
 bool isFree(OpKind kind) {
   switch (kind) {
@@ -37,13 +42,21 @@ bool isFree(OpKind kind) {
   case OpKind::Demote:
     return true;
   default:
-    return isCollective(kind);
+    return isOwnStep(kind);
   }
 }
 
 bool isLookedThrough(OpKind kind) {
   return kind == OpKind::View || kind == OpKind::Stop || kind == OpKind::Broadcast || kind == OpKind::Convert ||
          kind == OpKind::Shard || kind == OpKind::Demote;
+}
+
+bool castsBuffers(const Body &body, const Kernel &kernel) {
+  return llvm::all_of(kernel.ops, [&](OpId id) {
+    const Op &op = body.op(id);
+    return op.kind == OpKind::Map && op.get<MapFields>().fn == MapFn::Cast &&
+           body.op(body.value(op.operands[0]).def).kind == OpKind::Gradient;
+  });
 }
 
 namespace {
@@ -84,7 +97,7 @@ public:
     traceViews();
     nodeOfOp_.assign(body_.ops.size(), kNone);
     for (uint32_t i = 0; i < body_.ops.size(); ++i)
-      if (!isFree(body_.ops[i].kind) || isCollective(body_.ops[i].kind))
+      if (!isFree(body_.ops[i].kind) || isOwnStep(body_.ops[i].kind))
         place(OpId(i));
     sortSteps();
     collectWrites();
@@ -97,11 +110,11 @@ public:
   }
 
 private:
-  /// What is grouped: a kernel that grows, or a collective.
+  /// What is grouped: a kernel that grows, or another step.
   struct Node {
     llvm::SmallVector<OpId, 4> ops;
     Part part;
-    bool isCollective = false;
+    bool isKernel = true;
   };
 
   void traceViews() {
@@ -126,10 +139,10 @@ private:
   uint32_t openNode(const Op &op, llvm::ArrayRef<uint32_t> producers) {
     if (op.kind == OpKind::Accumulate) {
       // A collective's result, or one of another part, is added by a kernel of its own.
-      bool fuses = !producers.empty() && !nodes_[producers[0]].isCollective && nodes_[producers[0]].part == op.part;
+      bool fuses = !producers.empty() && nodes_[producers[0]].isKernel && nodes_[producers[0]].part == op.part;
       if (fuses || !addsShard(producers))
         return fuses ? producers[0] : kNone;
-    } else if (standsAlone(op.kind) || isCollective(op.kind)) {
+    } else if (standsAlone(op.kind) || isOwnStep(op.kind)) {
       return kNone;
     }
     auto open = open_.find(statementOf(op));
@@ -138,9 +151,10 @@ private:
 
   /// Whether an accumulation adds what a storage collective brings: one kernel does so for all weights of a unit.
   bool addsShard(llvm::ArrayRef<uint32_t> producers) const {
-    if (producers.empty() || !nodes_[producers[0]].isCollective)
+    if (producers.empty() || nodes_[producers[0]].isKernel)
       return false;
-    return body_.op(nodes_[producers[0]].ops.front()).get<CollectiveFields>().isStorage;
+    const auto *collective = std::get_if<CollectiveFields>(&body_.op(nodes_[producers[0]].ops.front()).fields);
+    return collective && collective->isStorage;
   }
 
   /// Statements of two parts never fuse.
@@ -155,9 +169,9 @@ private:
     uint32_t target = openNode(op, producers_);
     if (target == kNone) {
       target = graph_.addNode();
-      nodes_.push_back({.ops = {}, .part = op.part, .isCollective = isCollective(op.kind)});
+      nodes_.push_back({.ops = {}, .part = op.part, .isKernel = !isOwnStep(op.kind)});
       bool adds = op.kind == OpKind::Accumulate && addsShard(producers_);
-      if (adds || (!standsAlone(op.kind) && !isCollective(op.kind)))
+      if (adds || (!standsAlone(op.kind) && !isOwnStep(op.kind)))
         open_[statementOf(op)] = target;
     }
     nodes_[target].ops.push_back(id);
@@ -173,12 +187,12 @@ private:
     for (uint32_t index : graph_.sorted(keys)) {
       Node &node = nodes_[index];
       step[index] = static_cast<uint32_t>(result_.steps.size());
-      if (node.isCollective) {
-        result_.steps.push_back({.kernel = kNone, .collective = node.ops.front()});
+      if (!node.isKernel) {
+        result_.steps.push_back({.kernel = kNone, .op = node.ops.front()});
         continue;
       }
       kernel[index] = static_cast<uint32_t>(result_.kernels.size());
-      result_.steps.push_back({.kernel = kernel[index], .collective = {}});
+      result_.steps.push_back({.kernel = kernel[index], .op = {}});
       Kernel &made = result_.kernels.emplace_back();
       made.statement = body_.op(node.ops.front()).kernel;
       made.part = node.part;
@@ -190,7 +204,7 @@ private:
     }
   }
 
-  /// What leaves its kernel: read by another one or a collective, or by what outlives the body.
+  /// What leaves its kernel: read by another step, or by what outlives the body.
   void collectWrites() {
     leaves_.assign(body_.values.size(), false);
     for (uint32_t i = 0; i < body_.ops.size(); ++i) {

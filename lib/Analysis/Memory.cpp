@@ -4,6 +4,7 @@
 #include "stg/Analysis/AxesText.h"
 #include "stg/Analysis/Storage.h"
 #include "stg/Analysis/ValueLabels.h"
+#include "stg/IR/LayoutOps.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace stg {
@@ -26,14 +27,16 @@ llvm::StringRef nameOf(MemoryKind kind) {
     return "communication";
   case MemoryKind::Temporaries:
     return "temporaries";
+  case MemoryKind::Host:
+    return "host";
   }
   return "";
 }
 
 int64_t MemoryBytes::total() const {
   int64_t sum = 0;
-  for (int64_t bytes : of)
-    sum += bytes;
+  for (size_t i = 0; i < kDeviceMemoryKinds; ++i)
+    sum += of[i];
   return sum;
 }
 
@@ -52,7 +55,8 @@ struct MemoryOverTime::Profiles {
     MemoryBytes bytes;
     for (auto [kind, size] :
          {std::pair(MemoryKind::Parameters, stored.weights), std::pair(MemoryKind::Gradients, stored.gradients),
-          std::pair(MemoryKind::Optimizer, stored.optimizer), std::pair(MemoryKind::States, stored.states)}) {
+          std::pair(MemoryKind::Optimizer, stored.optimizer), std::pair(MemoryKind::States, stored.states),
+          std::pair(MemoryKind::Host, stored.host)}) {
       std::optional<int64_t> number = size.size();
       if (!number || *number >= int64_t{1} << 58)
         return std::nullopt;
@@ -68,13 +72,13 @@ struct MemoryOverTime::Profiles {
     const BodyKernels &kernels = flow->profileOf(moment.unit).kernels;
     const BodyKernels::Step &at = kernels.steps[moment.step];
     bool isKernel = at.kernel != BodyKernels::kNone;
-    Part part = isKernel ? kernels.kernels[at.kernel].part : body.op(at.collective).part;
+    Part part = isKernel ? kernels.kernels[at.kernel].part : body.op(at.op).part;
     std::string name(1, letterOf(part));
     if (moment.action)
       name += std::to_string(moment.action->microBatch);
     std::string path = program.unitPath(unit);
-    std::string made = isKernel ? kernelName(body, kernels, moment.step) : collectiveName(body, kernels, at.collective);
-    return name + ":" + path + (path.empty() || made[0] == '/' ? "" : ".") + made;
+    std::string inside = isKernel ? kernelName(body, kernels, moment.step) : transferName(body, kernels, at.op);
+    return name + ":" + path + (path.empty() || inside[0] == '/' ? "" : ".") + inside;
   }
 
   static char letterOf(Part part) {
@@ -106,17 +110,18 @@ struct MemoryOverTime::Profiles {
     return last.kind == OpKind::Accumulate ? weight(last) : labelOf(program, body, last);
   }
 
-  std::string collectiveName(const Body &body, const BodyKernels &kernels, OpId id) const {
+  std::string transferName(const Body &body, const BodyKernels &kernels, OpId id) const {
     const Op &op = body.op(id);
     ValueId operand = body.value(op.operands[0]).name ? op.operands[0] : kernels.source[op.operands[0].index];
     const Op &from = body.op(body.value(kernels.source[operand.index]).def);
-    const auto &fields = op.get<CollectiveFields>();
-    // What moves the tensors of a whole unit has the unit's name.
-    std::string name = fields.isStorage && op.operands.size() > 1 ? ""
-                       : from.kind == OpKind::Gradient
+    std::string name = from.kind == OpKind::Gradient
                            ? program.text(body.weights[from.get<SlotFields>().slot].name).str()
                            : labelOf(program, body, operand);
-    return name + "/" + mnemonic(op.kind).str() + "(" + axesText(fields.atoms, program.mesh) + ")";
+    const auto *collective = std::get_if<CollectiveFields>(&op.fields);
+    // What moves the tensors of a whole unit has the unit's name.
+    bool isOfUnit = op.operands.size() > 1 && (!collective || collective->isStorage);
+    return (isOfUnit ? "" : name) + "/" + mnemonic(op.kind).str() +
+           (collective ? "(" + axesText(collective->atoms, program.mesh) + ")" : "");
   }
 
   const Program &program;
@@ -153,6 +158,7 @@ std::optional<MemoryPeak> MemoryOverTime::peak(uint32_t rankClass) const {
     return std::nullopt;
   MemoryPeak peak;
   peak.alive = *kept;
+  peak.host = (*kept)[MemoryKind::Host] + found.mostOnHost;
   if (found.peak.event == 0)
     return peak;
   peak.units = walkRank(program, *profiles_->flow, rankClass, found.peak.event, nullptr).units;

@@ -44,6 +44,8 @@ MemoryFlow::MemoryFlow(const Program &program, llvm::ArrayRef<std::optional<Body
   arrivals_.resize(stages);
   for (const StorageRule &rule : program.plan.storage)
     prefetch_ = std::max(prefetch_, rule.prefetch);
+  for (const OffloadRule &rule : program.plan.offload)
+    prefetch_ = std::max(prefetch_, rule.prefetch);
   for (uint32_t stage = 0; stage < stages; ++stage)
     for (ActionKind kind : {ActionKind::Forward, ActionKind::Backward, ActionKind::InputGrad, ActionKind::WeightGrad}) {
       findLegs(stage, kind);

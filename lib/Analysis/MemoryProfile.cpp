@@ -1,5 +1,6 @@
 //===- MemoryProfile.cpp ----------------------------------------------------===//
 #include "MemoryProfile.h"
+#include "stg/IR/LayoutOps.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace stg {
@@ -69,14 +70,13 @@ private:
   //===--------------------------------------------------------------------===//
 
   const Op &firstOp(const BodyKernels::Step &step) const {
-    return body_.op(step.kernel == BodyKernels::kNone ? step.collective
-                                                      : out_.kernels.kernels[step.kernel].ops.front());
+    return body_.op(step.kernel == BodyKernels::kNone ? step.op : out_.kernels.kernels[step.kernel].ops.front());
   }
 
   MemoryRun runOf(uint32_t step) const {
     const BodyKernels::Step &at = out_.kernels.steps[step];
     const Op &op = firstOp(at);
-    bool gathers = op.kind == OpKind::AllGather && op.get<CollectiveFields>().isStorage;
+    bool gathers = op.kind == OpKind::Load || (op.kind == OpKind::AllGather && op.get<CollectiveFields>().isStorage);
     switch (op.part) {
     case Part::Gather:
       return MemoryRun::Gather;
@@ -88,16 +88,18 @@ private:
     case Part::WeightGrad:
       return gathers ? MemoryRun::WeightGathers : MemoryRun::WeightGrad;
     case Part::Sync:
-      return at.kernel != BodyKernels::kNone || waitsForKernel(at) ? MemoryRun::AfterSync : MemoryRun::Sync;
+      return waitsForSync(at) ? MemoryRun::AfterSync : MemoryRun::Sync;
     case Part::Step:
       return MemoryRun::Step;
     }
     return MemoryRun::Step;
   }
 
-  /// A collective of the sync that does not stand right behind the backward.
-  bool waitsForKernel(const BodyKernels::Step &step) const {
-    return llvm::any_of(body_.op(step.collective).operands, [&](ValueId value) {
+  /// What does not stand right behind the backward: kernels, and collectives behind them.
+  bool waitsForSync(const BodyKernels::Step &step) const {
+    if (step.kernel != BodyKernels::kNone)
+      return !castsBuffers(body_, out_.kernels.kernels[step.kernel]);
+    return llvm::any_of(body_.op(step.op).operands, [&](ValueId value) {
       uint32_t producer = out_.kernels.stepOf(body_, value);
       return producer != BodyKernels::kNone && runs_[producer] == MemoryRun::AfterSync;
     });
@@ -129,7 +131,10 @@ private:
       if (step.kernel != BodyKernels::kNone)
         made = out_.kernels.kernels[step.kernel].writes;
       else
-        made = body_.op(step.collective).results;
+        made = body_.op(step.op).results;
+      for (ValueId value : made)
+        if (places_[value.index].kind == MemoryPlace::Kind::Value)
+          out_.tensorOf[value.index] = out_.tensorOf[places_[value.index].value.index];
       auto at = static_cast<uint32_t>(&step - out_.kernels.steps.data());
       for (ValueId value : made)
         if (places_[value.index].kind == MemoryPlace::Kind::Own && !add(value, at))
@@ -160,7 +165,7 @@ private:
         for (ValueId value : out_.kernels.kernels[step.kernel].reads)
           read(value, i);
       } else {
-        for (ValueId value : body_.op(step.collective).operands)
+        for (ValueId value : body_.op(step.op).operands)
           read(value, i);
       }
     }
@@ -199,7 +204,11 @@ private:
       if (tensor.isMadeOncePerStep && isPerBatch(tensor.releasedIn))
         tensor.isShared = true;
       bool isSaved = maker.part == Part::Forward && tensor.in(MemoryRun::Backward).read != kNever;
-      if (maker.kind == OpKind::AllGather && maker.get<CollectiveFields>().isStorage)
+      if (maker.kind == OpKind::Store)
+        tensor.kind = MemoryKind::Host;
+      else if (bringsWeight(body_, maker) && maker.part != Part::Step)
+        tensor.kind = MemoryKind::Gathered;
+      else if (maker.kind == OpKind::AllGather && maker.get<CollectiveFields>().isStorage)
         tensor.kind = MemoryKind::Gathered;
       else if (isSaved)
         tensor.kind = MemoryKind::Activations;
@@ -221,8 +230,9 @@ private:
       MemoryTensor::Life life = tensor.in(run);
       if (!life.isTouched())
         continue;
+      int64_t onDevice = tensor.kind == MemoryKind::Host ? 0 : tensor.bytes;
       if (life.made != kNever)
-        added[life.made] += tensor.bytes;
+        added[life.made] += onDevice;
       if (tensor.isShared) {
         cut(profile, i, tensor, run);
         continue;
@@ -230,7 +240,7 @@ private:
       if (life.made != kNever)
         profile.left[tensor.kind] += tensor.bytes;
       if (tensor.isReleasedIn(run)) {
-        released[life.last()] += tensor.bytes;
+        released[life.last()] += onDevice;
         profile.left[tensor.kind] -= tensor.bytes;
       }
     }

@@ -238,6 +238,7 @@ private:
   void finish(const Cursor &cursor) {
     alive_[cursor.unit.index] += cursor.profile().left;
     sum_ += cursor.profile().left;
+    result_.mostOnHost = std::max(result_.mostOnHost, sum_[MemoryKind::Host]);
     if (live_ >= int64_t{1} << 60) {
       result_.fits = false;
       live_ = 0;

@@ -21,6 +21,8 @@ struct WalkResult {
   WalkMoment peak;
   /// At the event asked for; without what is kept.
   std::vector<UnitMemory> units;
+  /// On the host, without what rests there.
+  int64_t mostOnHost = 0;
   /// Whether all sums stayed below 2^60.
   bool fits = true;
 };

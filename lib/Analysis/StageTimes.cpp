@@ -84,7 +84,7 @@ private:
   };
 
   static Part partOf(const Body &body, const BodyKernels &kernels, const BodyKernels::Step &step) {
-    return step.kernel == BodyKernels::kNone ? body.op(step.collective).part : kernels.kernels[step.kernel].part;
+    return step.kernel == BodyKernels::kNone ? body.op(step.op).part : kernels.kernels[step.kernel].part;
   }
 
   bool measure(BodyId id) {

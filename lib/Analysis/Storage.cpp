@@ -14,7 +14,7 @@ public:
   StorageCounter(const Program &program, uint32_t pipelineRank)
       : program_(program), pipelineRank_(pipelineRank), share_(program) {
     DimExpr zero = program.context->dims.constant(int64_t(0));
-    sum_ = {zero, zero, zero, zero};
+    sum_ = {zero, zero, zero, zero, zero};
   }
 
   StoredBytes run() {
@@ -33,7 +33,8 @@ private:
   static constexpr uint32_t kGlobal = ~0u;
 
   void addWeight(const WeightSlot &slot, int64_t times) {
-    sum_.weights = sum_.weights + share_.bytesOf(slot.type, slot.layout) * times;
+    DimExpr &sum = slot.host ? sum_.host : sum_.weights;
+    sum = sum + share_.bytesOf(slot.type, slot.layout) * times;
   }
   void addGradient(const WeightSlot &slot, int64_t times) {
     if (slot.trained)
@@ -52,7 +53,7 @@ private:
         ofOptimizer[op.get<SlotFields>().slot] = true;
     for (size_t i = 0; i < body.states.size(); ++i)
       if (const StateSlot &slot = body.states[i]; slot.owned) {
-        DimExpr &sum = ofOptimizer[i] ? sum_.optimizer : sum_.states;
+        DimExpr &sum = slot.host ? sum_.host : ofOptimizer[i] ? sum_.optimizer : sum_.states;
         sum = sum + share_.bytesOf(slot.type, slot.layout) * times;
       }
   }

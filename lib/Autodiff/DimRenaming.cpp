@@ -26,6 +26,7 @@ struct FieldRenamer {
   void operator()(DropoutFields &) const {}
   void operator()(ConvertFields &) const {}
   void operator()(CollectiveFields &) const {}
+  void operator()(HostFields &) const {}
   void operator()(IotaFields &fields) const { rename(fields.dim); }
   void operator()(ContractFields &fields) const { renameAll(fields.reduced); }
   void operator()(ReduceFields &fields) const { renameAll(fields.reduced); }

@@ -52,7 +52,7 @@ private:
   /// Kinds of which some rank has something.
   std::vector<MemoryKind> kinds() const {
     std::vector<MemoryKind> kinds;
-    for (size_t i = 0; i < kMemoryKinds; ++i)
+    for (size_t i = 0; i < kDeviceMemoryKinds; ++i)
       if (llvm::any_of(facts_->peaks, [&](const MemoryPeak &peak) { return peak.alive.of[i] != 0; }))
         kinds.push_back(static_cast<MemoryKind>(i));
     return kinds;
@@ -98,6 +98,8 @@ private:
     for (MemoryKind kind : kinds())
       row(nameOf(kind), [&](const auto &column) { return sizeText(facts_->peaks[column.second].alive[kind]); });
     row("together", [&](const auto &column) { return sizeText(facts_->peaks[column.second].bytes()); });
+    if (llvm::any_of(facts_->peaks, [](const MemoryPeak &peak) { return peak.host != 0; }))
+      row("host, at most", [&](const auto &column) { return sizeText(facts_->peaks[column.second].host); });
     os_ << "\n";
     for (const auto &[title, place] : columns)
       os_ << fmt::format("  {}: {}\n", title, whenText(program_, facts_->peaks[place].when));

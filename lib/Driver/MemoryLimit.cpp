@@ -85,7 +85,7 @@ private:
 
   double moving() const {
     double sum = 0;
-    for (size_t i = 0; i < kMemoryKinds; ++i)
+    for (size_t i = 0; i < kDeviceMemoryKinds; ++i)
       if (!isKept(static_cast<MemoryKind>(i)) && static_cast<MemoryKind>(i) != MemoryKind::Gathered)
         sum += alive(static_cast<MemoryKind>(i));
     return sum;
@@ -118,7 +118,8 @@ private:
   }
 
   void offload() {
-    bool isOffloaded = llvm::any_of(program_.plan.offload, [](const OffloadRule &rule) { return rule.optimizer; });
+    bool isOffloaded = llvm::any_of(program_.plan.offload,
+                                    [](const OffloadRule &rule) { return rule.masters || rule.moments; });
     if (!isOffloaded)
       add("offload optimizer to host", alive(MemoryKind::Optimizer));
   }

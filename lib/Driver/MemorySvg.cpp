@@ -37,6 +37,8 @@ const char *colourOf(MemoryKind kind) {
     return "#a8327a";
   case MemoryKind::Temporaries:
     return "#d86a4a";
+  case MemoryKind::Host:
+    break; // not drawn
   }
   return "#000000";
 }
@@ -59,7 +61,7 @@ public:
     text(kLeft, top_ + 41, chart_.subtitle);
     writeLegend();
     writeAxis();
-    for (size_t kind = 0; kind < kMemoryKinds; ++kind)
+    for (size_t kind = 0; kind < kDeviceMemoryKinds; ++kind)
       writeArea(static_cast<MemoryKind>(kind));
     writeMost();
     writeLimit();
@@ -110,7 +112,7 @@ private:
       text(x + 21, y + 11, words);
       x += 21 + kLetter * static_cast<double>(words.size()) + 14;
     };
-    for (size_t i = 0; i < kMemoryKinds; ++i) {
+    for (size_t i = 0; i < kDeviceMemoryKinds; ++i) {
       auto kind = static_cast<MemoryKind>(i);
       if (!occurs(kind))
         continue;

@@ -120,6 +120,7 @@ private:
                        costs_.classes.size() > 1 ? " of that rank"
                        : ranks_ > 1              ? " of each rank"
                                                  : "");
+    printHostTraffic();
     printStorage();
     printMemory();
   }
@@ -135,7 +136,8 @@ private:
     add(stored.gradients, "gradients");
     add(stored.optimizer, "optimizer states");
     add(stored.states, "states");
-    bool isWeightsOnly = isZero(stored.gradients) && isZero(stored.optimizer) && isZero(stored.states);
+    add(stored.host, "on the host");
+    bool isWeightsOnly = isZero(stored.gradients) && isZero(stored.optimizer) && isZero(stored.states) && isZero(stored.host);
     if (!text.empty() && (ranks_ > 1 || !isWeightsOnly))
       os_ << "  stored      " << text
           << (costs_.classes.size() > 1 ? " by the fullest rank"
@@ -150,7 +152,7 @@ private:
       return;
     const MemoryPeak &peak = facts->peak();
     int64_t kept = 0;
-    for (size_t i = 0; i < kMemoryKinds; ++i)
+    for (size_t i = 0; i < kDeviceMemoryKinds; ++i)
       kept += isKept(static_cast<MemoryKind>(i)) ? peak.alive.of[i] : 0;
     auto text = [](int64_t bytes) { return scaled(static_cast<double>(bytes), "B", 1024); };
     os_ << fmt::format("  memory      {} at the peak{}, {} activations, {} else\n", text(peak.bytes()),
@@ -226,6 +228,17 @@ private:
                          flops(one.work.other), bytes(one.work.bytes),
                          bytes(stored.weights + stored.gradients + stored.optimizer + stored.states));
     }
+  }
+
+  void printHostTraffic() {
+    const HostTraffic &host = costs_.rank().host;
+    if (host.loads + host.stores != 0)
+      os_ << fmt::format("  host        {} loaded in {}, {} stored in {}{}\n", bytes(host.loaded),
+                         counted(std::to_string(host.loads), "transfer"), bytes(host.stored),
+                         counted(std::to_string(host.stores), "transfer"),
+                         costs_.classes.size() > 1 ? " by that rank"
+                         : ranks_ > 1              ? " by each rank"
+                                                   : "");
   }
 
   void printCommunication() {

@@ -126,15 +126,24 @@ private:
           {"flops", json::Object{{"contraction", of(one.work.contraction)}, {"other", of(one.work.other)}}},
           {"bytes", of(one.work.bytes)},
           {"memory", memory(one.stored)},
+          {"host", host(one.host)},
           {"communication", communication(one.communication)}});
     return rows;
+  }
+
+  json::Object host(const HostTraffic &traffic) const {
+    return json::Object{{"loads", traffic.loads},
+                        {"loaded", of(traffic.loaded)},
+                        {"stores", traffic.stores},
+                        {"stored", of(traffic.stored)}};
   }
 
   json::Object memory(const StoredBytes &stored) const {
     return json::Object{{"weights", of(stored.weights)},
                         {"gradients", of(stored.gradients)},
                         {"optimizer", of(stored.optimizer)},
-                        {"states", of(stored.states)}};
+                        {"states", of(stored.states)},
+                        {"host", of(stored.host)}};
   }
 
   /// What is stored, and the peak of each place in the pipeline.
@@ -162,7 +171,7 @@ private:
       units.push_back(json::Object{{"name", program_.unitPath(program_.units[unit.unit.index])},
                                    {"micro_batches", unit.microBatches},
                                    {"bytes", unit.bytes.total()}});
-    json::Object row{{"peak", peak.bytes()}, {"alive", std::move(alive)}, {"units", std::move(units)}};
+    json::Object row{{"peak", peak.bytes()}, {"host", peak.host}, {"alive", std::move(alive)}, {"units", std::move(units)}};
     row["node"] = peak.when.node;
     if (peak.when.action)
       row["action"] = json::Object{{"kind", std::string(1, letterOf(peak.when.action->kind))},

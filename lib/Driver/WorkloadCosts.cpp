@@ -2,6 +2,7 @@
 #include "WorkloadCosts.h"
 #include "PathText.h"
 #include "stg/Analysis/Communication.h"
+#include "stg/IR/LayoutOps.h"
 #include "stg/Trace/ProcessGroups.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -41,7 +42,7 @@ public:
     costs_.model = costs_.recomputed = {zero_, zero_};
     for (uint32_t rank = 0; rank < pipelineRanks(program); ++rank) {
       runs_.push_back(runsPerBody(program, rank));
-      costs_.classes.push_back({program.mesh.ranks() / pipelineRanks(program), noCost(), {}, {}, 0});
+      costs_.classes.push_back({program.mesh.ranks() / pipelineRanks(program), noCost(), {}, {0, 0, zero_, zero_}, {}, 0});
     }
     costs_.hardware = zero_;
   }
@@ -63,6 +64,7 @@ public:
       costs_.hardware = costs_.hardware + (one.work.contraction + one.work.other) * one.ranks;
       one.nodes = one.work.kernels;
       addCommunication(rank);
+      addHostTraffic(rank);
       one.stored = storedBytes(program_, rank);
     }
     findLargest();
@@ -145,6 +147,22 @@ private:
       addPipeline(rank, add);
     for (auto &[key, sum] : sums)
       one.communication.push_back(std::move(sum));
+  }
+
+  void addHostTraffic(uint32_t rank) {
+    HostTraffic &host = costs_.classes[rank].host;
+    RankShare share(program_);
+    for (uint32_t id = 0; id < runs_[rank].size(); ++id)
+      for (const Op &op : program_.bodies[id].ops) {
+        int64_t times = isHostTransfer(op.kind) ? runs_[rank][id].of(op.part) : 0;
+        if (times == 0)
+          continue;
+        costs_.classes[rank].nodes += times;
+        (op.kind == OpKind::Load ? host.loads : host.stores) += times;
+        DimExpr &bytes = op.kind == OpKind::Load ? host.loaded : host.stored;
+        for (ValueId value : op.operands)
+          bytes = bytes + share.bytesOf(program_.bodies[id].value(value)) * times;
+      }
   }
 
   /// Messages to other stages, and sums of gradients that several stages hold.

@@ -40,11 +40,18 @@ struct CommunicationSum {
   DimExpr bytes; ///< of this rank's inputs
 };
 
+/// To the memory of the host and back, on one rank in one step; transfers and their bytes.
+struct HostTraffic {
+  int64_t loads = 0, stores = 0;
+  DimExpr loaded, stored;
+};
+
 /// What a rank of a class does and holds. A class is a place in the pipeline; without one there is one class.
 struct RankCosts {
   int64_t ranks = 1;
   StepCost work;
   std::vector<CommunicationSum> communication; ///< by axes, then kind
+  HostTraffic host;
   StoredBytes stored;
   int64_t nodes = 0; ///< of a rank's trace
 };

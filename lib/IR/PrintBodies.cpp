@@ -17,6 +17,10 @@ std::string ProgramPrinter::elementUnlessF32(llvm::StringRef word, ElementType e
   return element == ElementType::F32 ? "" : " " + word.str() + " " + spelling(element).str();
 }
 
+std::string ProgramPrinter::element(llvm::StringRef word, std::optional<ElementType> element) {
+  return element ? " " + word.str() + " " + spelling(*element).str() : "";
+}
+
 void ProgramPrinter::printBody(const Body &body) {
   enterBody(body);
   os_ << "\nbody " << name(body.name) << " {\n";
@@ -30,10 +34,11 @@ void ProgramPrinter::printBody(const Body &body) {
     os_ << "  weight " << name(slot.name) << " : " << type(slot.type) << (slot.owned ? "" : " shared")
         << (slot.trained ? " trained" : "") << elementUnlessF32("gradient", slot.gradient)
         << elementUnlessF32("master", slot.master) << elementUnlessF32("moment", slot.moment)
-        << layout("layout", slot.layout, slot.type) << layout("buffer", slot.buffer, slot.type) << "\n";
+        << element("comm_gradient", slot.commGradient) << element("comm_weight", slot.commWeight)
+        << (slot.host ? " host" : "") << layout("layout", slot.layout, slot.type) << layout("buffer", slot.buffer, slot.type) << "\n";
   for (const StateSlot &slot : body.states)
     os_ << "  state " << name(slot.name) << " : " << type(slot.type) << (slot.owned ? "" : " shared")
-        << layout("layout", slot.layout, slot.type) << "\n";
+        << (slot.host ? " host" : "") << layout("layout", slot.layout, slot.type) << "\n";
   for (const Op &op : body.ops) {
     os_ << "  ";
     printOp(op);

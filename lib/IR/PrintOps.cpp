@@ -81,6 +81,16 @@ void ProgramPrinter::printKind(const Op &op) {
   case OpKind::AllGather:
     printCollective(op, op.get<CollectiveFields>());
     return;
+  case OpKind::Store:
+  case OpKind::Load: {
+    const auto &fields = op.get<HostFields>();
+    os_ << mnemonic(op.kind) << operands(op);
+    if (fields.prefetch != HostFields().prefetch)
+      os_ << " prefetch " << fields.prefetch;
+    if (!fields.overlaps)
+      os_ << " in_turn";
+    return;
+  }
   case OpKind::Constant: {
     const auto &fields = op.get<ConstantFields>();
     os_ << "constant " << (fields.value ? size(fields.value) : doubleText(fields.number)) << leftovers(op)

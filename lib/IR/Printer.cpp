@@ -147,8 +147,9 @@ void ProgramPrinter::printPlan() {
     os_ << "recompute" << (rule.recomputes ? "" : " none") << scopes(rule.scopes)
         << (rule.keepsCommunication ? " keep_communication" : "") << (rule.stopsEarly ? "" : " to_the_end") << "\n";
   for (const OffloadRule &rule : plan.offload)
-    os_ << "offload" << (rule.weights ? " weights" : "") << (rule.optimizer ? " optimizer" : "")
-        << (rule.activations ? " activations" : "") << scopes(rule.scopes) << "\n";
+    os_ << "offload" << (rule.weights ? " weights" : "") << (rule.masters ? " masters" : "")
+        << (rule.moments ? " moments" : "") << (rule.activations ? " activations" : "") << scopes(rule.scopes)
+        << (rule.overlaps ? "" : " in_turn") << " prefetch " << rule.prefetch << "\n";
   for (const OptimizerRule &rule : plan.optimizers) {
     os_ << "optimizer " << (rule.name ? name(rule.name) : "none") << scopes(rule.scopes);
     if (!rule.bodies.empty())

@@ -108,6 +108,9 @@ OpFields defaultFields(OpKind kind) {
   case OpKind::AllToAll:
   case OpKind::AllGather:
     return CollectiveFields();
+  case OpKind::Store:
+  case OpKind::Load:
+    return HostFields();
   case OpKind::Constant:
     return ConstantFields();
   case OpKind::Iota:

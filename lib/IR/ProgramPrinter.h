@@ -61,6 +61,7 @@ private:
   // Bodies and units (PrintBodies.cpp).
   std::string layout(llvm::StringRef word, const std::optional<Layout> &layout, const TensorType &type) const;
   static std::string elementUnlessF32(llvm::StringRef word, ElementType element);
+  static std::string element(llvm::StringRef word, std::optional<ElementType> element);
   void printBody(const Body &body);
   void enterBody(const Body &body);
   /// Values without a name are numbered in order of definition.

@@ -69,7 +69,12 @@ void ProgramReader::readOwnedSlot(std::vector<Slot> &list, llvm::StringMap<uint3
   if constexpr (std::is_same_v<Slot, WeightSlot>) {
     slot.trained = lex_.takeWord("trained");
     precision(slot);
+    if (lex_.takeWord("comm_gradient"))
+      slot.commGradient = element();
+    if (lex_.takeWord("comm_weight"))
+      slot.commWeight = element();
   }
+  slot.host = lex_.takeWord("host");
   slot.layout = layout("layout", slot.type);
   if constexpr (std::is_same_v<Slot, WeightSlot>)
     slot.buffer = layout("buffer", slot.type);

@@ -181,9 +181,13 @@ bool ProgramReader::readPlanLine() {
   } else if (lex_.takeWord("offload")) {
     OffloadRule rule;
     rule.weights = lex_.takeWord("weights");
-    rule.optimizer = lex_.takeWord("optimizer");
+    rule.masters = lex_.takeWord("masters");
+    rule.moments = lex_.takeWord("moments");
     rule.activations = lex_.takeWord("activations");
     rule.scopes = scopes();
+    rule.overlaps = !lex_.takeWord("in_turn");
+    lex_.wantWord("prefetch");
+    rule.prefetch = lex_.number<uint32_t>("how many units ahead");
     rule.where = lex_.since(begin);
     plan.offload.push_back(std::move(rule));
   } else if (lex_.takeWord("optimizer")) {

@@ -79,6 +79,15 @@ void ProgramReader::readFields(Op &op) {
     readOperands(op);
     readCollective(op.get<CollectiveFields>());
     return;
+  case OpKind::Store:
+  case OpKind::Load: {
+    auto &fields = op.get<HostFields>();
+    readOperands(op);
+    if (lex_.takeWord("prefetch"))
+      fields.prefetch = lex_.number<uint32_t>("how many units ahead");
+    fields.overlaps = !lex_.takeWord("in_turn");
+    return;
+  }
   case OpKind::Constant: {
     auto &fields = op.get<ConstantFields>();
     if (lex_.peek('['))

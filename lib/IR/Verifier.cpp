@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "stg/IR/Verifier.h"
 #include "VerifyPipeline.h"
+#include "stg/IR/LayoutOps.h"
 #include "stg/IR/Printer.h"
 #include "llvm/ADT/Twine.h"
 #include <set>
@@ -249,6 +250,8 @@ private:
     case OpKind::AllReduce:
     case OpKind::AllToAll:
     case OpKind::AllGather:
+    case OpKind::Store:
+    case OpKind::Load:
       return std::nullopt;
     }
     return std::nullopt;
@@ -269,6 +272,8 @@ private:
     case OpKind::AllReduce:
     case OpKind::AllToAll:
     case OpKind::AllGather:
+    case OpKind::Store:
+    case OpKind::Load:
       return op.operands.size();
     default:
       return 1;
@@ -306,9 +311,20 @@ private:
       }
       defined[result.index] = true;
     }
+    if (violations_.empty()) // of this op and of those that made its operands
+      checkHost(body, op);
     for (size_t i = before; i < violations_.size(); ++i)
       if (violations_[i].op.empty())
         violations_[i].op = printOp(program_, body, op) + " of body " + text(body.name);
+  }
+
+  /// What is on the host is loaded before it is used; what rests there is stored.
+  void checkHost(const Body &body, const Op &op) {
+    bool wants = op.kind == OpKind::Load || (op.kind == OpKind::Assign && body.weights[op.get<SlotFields>().slot].host) ||
+                 (op.kind == OpKind::Update && body.states[op.get<SlotFields>().slot].host);
+    for (ValueId operand : op.operands)
+      if (isOnHost(body, operand) != wants)
+        fail("", wants ? "needs a value that is on the host" : "uses a value that is on the host", op.where);
   }
 
   void checkSlotOf(const Body &body, const Op &op) {

@@ -52,8 +52,11 @@ private:
   }
 
   std::vector<RankTensors> evaluate() {
+    checkMemory();
     if (convertsLayout(op_.kind))
       return layoutOp();
+    if (isHostTransfer(op_.kind))
+      return transfer();
     switch (op_.kind) {
     case OpKind::Input:
       return {outside_.input(slot())};
@@ -80,6 +83,22 @@ private:
     default:
       return localOp();
     }
+  }
+
+  /// What is stored is loaded before it is used, and nothing else is loaded.
+  void checkMemory() const {
+    bool wants = op_.kind == OpKind::Load || (op_.kind == OpKind::Assign && body_.weights[slot()].host) ||
+                 (op_.kind == OpKind::Update && body_.states[slot()].host);
+    for (ValueId value : op_.operands)
+      if (value && isOnHost(body_, value) != wants)
+        throw InterpFault(wants ? "reads from the host what was not stored there" : "reads what is on the host");
+  }
+
+  std::vector<RankTensors> transfer() {
+    std::vector<RankTensors> results;
+    for (size_t i = 0; i < op_.results.size(); ++i)
+      results.push_back(operand(i));
+    return results;
   }
 
   uint32_t slot() const { return op_.get<SlotFields>().slot; }

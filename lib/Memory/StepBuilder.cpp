@@ -1,7 +1,7 @@
 //===- StepBuilder.cpp ------------------------------------------------------===//
 #include "StepBuilder.h"
 #include "stg/Analysis/Factors.h"
-#include "stg/Analysis/ValueLabels.h"
+#include "stg/Analysis/Kernels.h"
 
 namespace stg {
 
@@ -104,6 +104,15 @@ ValueId StepBuilder::cast(ValueId value, ElementType element, llvm::StringRef na
   return typeOf(value).element == element ? value : map(MapFn::Cast, {value}, element, name);
 }
 
+void StepBuilder::castTo(ValueId value, ValueId result) {
+  Op op;
+  op.kind = OpKind::Map;
+  op.operands.push_back(value);
+  op.results.push_back(result);
+  op.fields = MapFields{MapFn::Cast, typeOf(result).element};
+  append(std::move(op));
+}
+
 ValueId StepBuilder::sumOfSquares(ValueId value, llvm::StringRef name) {
   ValueId square = map(MapFn::Square, {value}, ElementType::F32, name);
   ReduceFields fields{ReduceFn::Sum, {}, ElementType::F32};
@@ -144,7 +153,7 @@ llvm::SmallVector<ValueId, 4> StepBuilder::allReduce(llvm::ArrayRef<ValueId> val
     for (uint32_t atom : atoms)
       layout.places[atom] = Place::whole();
     TensorType type = typeOf(value);
-    results.push_back(newValue(std::move(type), std::move(layout), labelOf(program_, body_, value)));
+    results.push_back(newValue(std::move(type), std::move(layout), nameOf(value)));
   }
   op.results.assign(results.begin(), results.end());
   append(std::move(op));
@@ -206,6 +215,26 @@ ValueId StepBuilder::convert(ValueId value, const Layout &to, llvm::StringRef na
       value = add(OpKind::Shard, {value}, std::move(shard), typeOf(value), std::move(part), name);
   }
   return value;
+}
+
+ValueId StepBuilder::repeated(ValueId value, std::map<uint32_t, ValueId> &again) {
+  if (auto known = again.find(value.index); known != again.end())
+    return known->second;
+  Op op = body_.op(body_.value(value).def);
+  if (isBackward(op.part) || !isLookedThrough(op.kind))
+    return value;
+  for (ValueId &operand : op.operands)
+    operand = repeated(operand, again);
+  if (op.operands == body_.op(body_.value(value).def).operands)
+    return value;
+  for (ValueId &result : op.results) {
+    const Value old = body_.value(result);
+    ValueId copy = newValue(*old.type, *old.layout, old.name ? program_.text(old.name) : "view");
+    again[result.index] = copy;
+    result = copy;
+  }
+  append(std::move(op));
+  return again.at(value.index);
 }
 
 Layout StepBuilder::restrictTo(const Layout &layout, llvm::ArrayRef<Dim> dims) {

@@ -4,8 +4,10 @@
 #ifndef STG_LIB_MEMORY_STEPBUILDER_H
 #define STG_LIB_MEMORY_STEPBUILDER_H
 
+#include "stg/Analysis/ValueLabels.h"
 #include "stg/IR/Program.h"
 #include "llvm/ADT/StringSet.h"
+#include <map>
 
 namespace stg {
 
@@ -37,6 +39,9 @@ public:
   ValueId constant(double number);
   ValueId map(MapFn fn, llvm::ArrayRef<ValueId> operands, ElementType element, llvm::StringRef name);
   ValueId cast(ValueId value, ElementType element, llvm::StringRef name);
+  /// The cast whose result this is.
+  void castTo(ValueId value, ValueId result);
+  std::string nameOf(ValueId value) const { return labelOf(program_, body_, value); }
   /// Sum of the squares of all elements: f32, partial over the atoms that split the operand.
   ValueId sumOfSquares(ValueId value, llvm::StringRef name);
   /// Whole to partial over these atoms.
@@ -50,6 +55,9 @@ public:
   ValueId reduceScatter(ValueId value, const AtomList &atoms, const Layout &home, llvm::StringRef name);
   /// The value in another layout; neither is partial. Gathers what is split otherwise, then slices.
   ValueId convert(ValueId value, const Layout &to, llvm::StringRef name);
+
+  /// The value that `again` has for it; views of such values are made again, and are in `again` then.
+  ValueId repeated(ValueId value, std::map<uint32_t, ValueId> &again);
 
   /// `layout` for a tensor that has some of the dims only.
   static Layout restrictTo(const Layout &layout, llvm::ArrayRef<Dim> dims);

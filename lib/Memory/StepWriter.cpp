@@ -27,6 +27,7 @@ void StepWriter::sync(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> slots, l
       gradients[i] = readBuffer(builder, slots[i]);
   sumToShards(builder, slots, gradients);
   sumRest(builder, slots, gradients);
+  castBack(builder, slots, gradients);
   mergeGroups(builder, slots, gradients);
   tallyNorm(builder, counted);
 }
@@ -42,7 +43,18 @@ ValueId StepWriter::readBuffer(StepBuilder &builder, const TrainedSlot &slot) {
   std::string name = slotName(builder, slot.slot).str() + ".grad";
   ValueId gradient = builder.add(OpKind::Gradient, {}, SlotFields{slot.slot}, {weight.gradient, weight.type.dims},
                                  Layout(*weight.buffer), name);
+  if (weight.commGradient && !weight.buffer->partialAtoms().empty())
+    gradient = builder.cast(gradient, *weight.commGradient, name + ".sent");
   return builder.reduceScatter(gradient, scattered, home, name);
+}
+
+void StepWriter::castBack(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> slots,
+                          std::vector<std::optional<ValueId>> &gradients) {
+  builder.nextKernel();
+  for (size_t i = 0; i < slots.size(); ++i)
+    if (gradients[i])
+      gradients[i] = builder.cast(*gradients[i], builder.body().weights[slots[i].slot].gradient,
+                                  slotName(builder, slots[i].slot).str() + ".grad");
 }
 
 void StepWriter::addTo(std::vector<GradientBucket> &buckets, const AtomList &atoms, const TrainedSlot &slot,
@@ -220,18 +232,26 @@ void StepWriter::gatherNew(StepBuilder &builder, llvm::ArrayRef<NewWeight> gathe
     for (uint32_t atom : gathered[i].of->forms.atoms)
       if (builder.layoutOf(gathered[i].shard).places[atom] != wanted.places[atom])
         atoms.push_back(atom);
-    addTo(buckets, atoms, *gathered[i].of, i, builder, gathered[i].shard);
+    const WeightSlot &weight = builder.body().weights[gathered[i].slot];
+    ElementType sent = weight.commWeight.value_or(weight.type.element);
+    ValueId shard = builder.cast(gathered[i].shard, sent, program_.text(weight.name).str() + ".sent");
+    addTo(buckets, atoms, *gathered[i].of, i, builder, shard);
   }
   for (const GradientBucket &bucket : buckets) {
     builder.begin(Part::Step, NameId(), gathered[bucket.of[0]].of->forms.rule->where);
     llvm::SmallVector<ValueId, 8> results;
     for (size_t i : bucket.of) {
       const WeightSlot &weight = builder.body().weights[gathered[i].slot];
-      results.push_back(builder.newValue(weight.type, *weight.layout, program_.text(weight.name)));
+      results.push_back(
+          builder.newValue({bucket.element, weight.type.dims}, *weight.layout, program_.text(weight.name)));
     }
     builder.storageCollective(OpKind::AllGather, bucket.values, bucket.atoms, results);
-    for (size_t k = 0; k < results.size(); ++k)
-      builder.addEffect(OpKind::Assign, results[k], {gathered[bucket.of[k]].slot});
+    builder.nextKernel();
+    for (size_t k = 0; k < results.size(); ++k) {
+      uint32_t slot = gathered[bucket.of[k]].slot;
+      ValueId received = builder.cast(results[k], builder.body().weights[slot].type.element, slotName(builder, slot));
+      builder.addEffect(OpKind::Assign, received, {slot});
+    }
   }
 }
 

@@ -57,6 +57,9 @@ private:
   /// Where the optimizer's states are in shards, so are the gradients from here on.
   void sumToShards(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> slots,
                    std::vector<std::optional<ValueId>> &gradients);
+  /// Sums that were communicated in another element type.
+  void castBack(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> slots,
+                std::vector<std::optional<ValueId>> &gradients);
   void sumRest(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> slots, std::vector<std::optional<ValueId>> &gradients);
   void mergeGroups(StepBuilder &builder, llvm::ArrayRef<TrainedSlot> slots,
                    llvm::ArrayRef<std::optional<ValueId>> complete);

@@ -104,15 +104,36 @@ private:
   void gather(Part part, llvm::ArrayRef<std::pair<const Gathered *, ValueId>> weights) {
     std::vector<Bucket> buckets;
     for (const auto &[each, result] : weights) {
-      Bucket &bucket =
-          bucketFor(buckets, gatheredAtoms(each->slot), body_.weights[each->slot].type.element, each->slot);
+      const WeightSlot &weight = body_.weights[each->slot];
+      Bucket &bucket = bucketFor(buckets, gatheredAtoms(each->slot), weight.commWeight.value_or(weight.type.element),
+                                 each->slot);
       bucket.from.push_back(each->shard);
       bucket.to.push_back(result);
     }
     for (const Bucket &bucket : buckets) {
       builder_.begin(bucket.isHeld ? Part::Gather : part, NameId(), ruleOf(bucket, weights).where);
-      builder_.storageCollective(OpKind::AllGather, bucket.from, bucket.atoms, bucket.to);
+      gatherAs(bucket);
     }
+  }
+
+  /// Communicated in the bucket's element type.
+  void gatherAs(const Bucket &bucket) {
+    llvm::SmallVector<ValueId, 8> sent, received;
+    for (size_t i = 0; i < bucket.from.size(); ++i) {
+      TensorType type = builder_.typeOf(bucket.to[i]);
+      bool isCast = type.element != bucket.element;
+      sent.push_back(builder_.cast(bucket.from[i], bucket.element, builder_.nameOf(bucket.from[i]) + ".sent"));
+      type.element = bucket.element;
+      Layout layout = builder_.layoutOf(bucket.to[i]);
+      received.push_back(isCast ? builder_.newValue(std::move(type), std::move(layout),
+                                                    builder_.nameOf(bucket.to[i]) + ".received")
+                                : bucket.to[i]);
+    }
+    builder_.storageCollective(OpKind::AllGather, sent, bucket.atoms, received);
+    builder_.nextKernel();
+    for (size_t i = 0; i < received.size(); ++i)
+      if (received[i] != bucket.to[i])
+        builder_.castTo(received[i], bucket.to[i]);
   }
 
   const StorageRule &ruleOf(const Bucket &bucket, llvm::ArrayRef<std::pair<const Gathered *, ValueId>> weights) const {
@@ -154,7 +175,7 @@ private:
     for (size_t i = 0; i < ownOps_; ++i)
       if (isBackward(body_.ops[i].part))
         for (size_t k = 0; k < body_.ops[i].operands.size(); ++k) {
-          ValueId operand = repeated(body_.ops[i].operands[k], again);
+          ValueId operand = builder_.repeated(body_.ops[i].operands[k], again);
           body_.ops[i].operands[k] = operand;
         }
   }
@@ -175,28 +196,6 @@ private:
       }
     }
     return false;
-  }
-
-  /// The value made from the weight that is gathered again, if it is made from a weight; else the value.
-  ValueId repeated(ValueId value, std::map<uint32_t, ValueId> &again) {
-    if (auto known = again.find(value.index); known != again.end())
-      return known->second;
-    Op op = body_.op(body_.value(value).def);
-    if (body_.value(value).def.index >= ownOps_ || isBackward(op.part) || !isLookedThrough(op.kind))
-      return value;
-    for (ValueId &operand : op.operands)
-      operand = repeated(operand, again);
-    if (op.operands == body_.op(body_.value(value).def).operands)
-      return value;
-    for (ValueId &result : op.results) {
-      const Value &old = body_.value(result);
-      std::string name = old.name ? program_.text(old.name).str() : "weight";
-      ValueId copy = builder_.newValue(*old.type, *old.layout, name);
-      again[result.index] = copy;
-      result = copy;
-    }
-    builder_.append(std::move(op));
-    return again.at(value.index);
   }
 
   //===--------------------------------------------------------------------===//
@@ -242,7 +241,9 @@ private:
         shards[slot] = splitWhole(sum, slot, name);
         continue;
       }
-      Bucket &bucket = bucketFor(buckets, atoms, weight.gradient, slot);
+      ElementType sent = weight.commGradient.value_or(weight.gradient);
+      sum = builder_.cast(sum, sent, name + ".sent");
+      Bucket &bucket = bucketFor(buckets, atoms, sent, slot);
       bucket.from.push_back(sum);
       slotOf[sum.index] = slot;
     }
@@ -253,8 +254,11 @@ private:
       for (ValueId from : bucket.from)
         bucket.to.push_back(completed(from, bucket.atoms, slotOf.at(from.index), rule.allReduces));
       builder_.storageCollective(kind, bucket.from, bucket.atoms, bucket.to);
-      for (size_t i = 0; i < bucket.to.size(); ++i)
-        shards[slotOf.at(bucket.from[i].index)] = bucket.to[i];
+      builder_.nextKernel();
+      for (size_t i = 0; i < bucket.to.size(); ++i) {
+        uint32_t slot = slotOf.at(bucket.from[i].index);
+        shards[slot] = builder_.cast(bucket.to[i], body_.weights[slot].gradient, builder_.nameOf(bucket.to[i]));
+      }
     }
     builder_.begin(Part::WeightGrad, NameId(), body_.weights[shards.begin()->first].where);
     for (auto &[slot, shard] : shards) {

@@ -2,6 +2,7 @@
 #include "stg/Passes/PassManager.h"
 #include "stg/Autodiff/Differentiate.h"
 #include "stg/Memory/Recompute.h"
+#include "stg/Memory/Offload.h"
 #include "stg/Memory/ShardStorage.h"
 #include "stg/Passes/Specialise.h"
 #include "stg/Schedule/BuildSchedule.h"
@@ -93,6 +94,9 @@ Outcome runPass(PassId id, Program &program, Diagnostics &diags, PassStats &stat
     return buildSchedule(program, diags);
   case PassId::ShardStorage:
     return shardStorage(program, diags, stats);
+  case PassId::Offload:
+    offload(program, stats);
+    return Outcome::Done;
   }
   return Outcome::Failed;
 }

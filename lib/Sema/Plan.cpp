@@ -292,12 +292,8 @@ void PlanEvaluator::item(const ast::PlanItem *item, Scope &scope, EvaluatedPlan 
     return store(cast<ast::PlanStore>(item), scope, result);
   case ast::PlanItemKind::Recompute:
     return recompute(cast<ast::PlanRecompute>(item), scope, result);
-  case ast::PlanItemKind::Offload: {
-    auto *offload = cast<ast::PlanOffload>(item);
-    scopes(offload->in, scope, result);
-    options(offload->options, "offload", {"overlap", "prefetch"}, scope);
-    return refuse(diag::OffloadNotYet{});
-  }
+  case ast::PlanItemKind::Offload:
+    return offload(cast<ast::PlanOffload>(item), scope, result);
   case ast::PlanItemKind::Microbatch:
     return microbatch(cast<ast::PlanMicrobatch>(item), scope, result);
   case ast::PlanItemKind::Pipeline:

@@ -122,6 +122,7 @@ private:
   void readStorageOption(const ast::KeyValue &item, llvm::StringRef name, Scope &scope, StorageRule &rule,
                          EvaluatedPlan &result);
   void recompute(const ast::PlanRecompute *recompute, Scope &scope, EvaluatedPlan &result);
+  void offload(const ast::PlanOffload *offload, Scope &scope, EvaluatedPlan &result);
 
   // --- Pipelines (PipelineRules.cpp)
   void pipeline(const ast::PlanPipeline *pipeline, Scope &scope, EvaluatedPlan &result);

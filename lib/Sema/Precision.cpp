@@ -5,7 +5,7 @@
 using namespace stg;
 using llvm::StringRef;
 
-static constexpr StringRef kClassNames[] = {"weight", "act", "grad", "master", "moment", "cache"};
+static constexpr StringRef kClassNames[] = {"weight", "act", "grad", "master", "moment", "cache", "comm_grad", "comm_params"};
 
 StringRef stg::spelling(TensorClass cls) { return kClassNames[static_cast<size_t>(cls)]; }
 
@@ -16,7 +16,7 @@ std::optional<TensorClass> stg::tensorClassFrom(StringRef text) {
   return std::nullopt;
 }
 
-ElementType Precision::of(TensorClass cls, StringRef path) const {
+std::optional<ElementType> Precision::given(TensorClass cls, StringRef path) const {
   for (const PrecisionRule &rule : rules) {
     auto type = rule.types.find(cls);
     if (type != rule.types.end() && (rule.scopes.empty() || llvm::any_of(rule.scopes, [&](const PathPattern &scope) {
@@ -24,6 +24,12 @@ ElementType Precision::of(TensorClass cls, StringRef path) const {
                                      })))
       return type->second;
   }
+  return std::nullopt;
+}
+
+ElementType Precision::of(TensorClass cls, StringRef path) const {
+  if (std::optional<ElementType> element = given(cls, path))
+    return *element;
   switch (cls) {
   case TensorClass::Weight:
   case TensorClass::Act:

@@ -324,13 +324,18 @@ void Elaborator::declStatement(const ast::DeclStmt *stmt, Scope &scope) {
   }
 }
 
-/// Element types of what training keeps for the weight of this path.
+/// Element types of what training keeps for the weight of this path, and of what is communicated of it.
 WeightPrecision Elaborator::precisionOf(StringRef weight) const {
-  if (settings_.mode != Mode::Train)
-    return {};
   const Precision &precision = settings_.precision;
-  return {precision.of(TensorClass::Grad, weight), precision.of(TensorClass::Master, weight),
-          precision.of(TensorClass::Moment, weight)};
+  WeightPrecision result;
+  result.commWeight = precision.given(TensorClass::CommParams, weight);
+  if (settings_.mode != Mode::Train)
+    return result;
+  result.gradient = precision.of(TensorClass::Grad, weight);
+  result.master = precision.of(TensorClass::Master, weight);
+  result.moment = precision.of(TensorClass::Moment, weight);
+  result.commGradient = precision.given(TensorClass::CommGrad, weight);
+  return result;
 }
 
 void Elaborator::shareStatement(const ast::ShareStmt *stmt, Scope &scope) {

@@ -6,6 +6,9 @@
 using namespace stg;
 using llvm::StringRef;
 
+/// What a plan can offload.
+static constexpr StringRef kOffloaded[] = {"weight", "optimizer", "moment", "master", "act"};
+
 /// One of the words; nothing, reported (E505), if the value is none of them.
 std::optional<StringRef> PlanEvaluator::choice(const ast::KeyValue &item, llvm::ArrayRef<StringRef> choices) {
   StringRef text = sources_.text(item.value->range);
@@ -117,4 +120,31 @@ void PlanEvaluator::recompute(const ast::PlanRecompute *recompute, Scope &scope,
       rule.keepsCommunication = choice(item, {"keep"}).has_value();
   }
   result.plan.recompute.push_back(std::move(rule));
+}
+
+void PlanEvaluator::offload(const ast::PlanOffload *offload, Scope &scope, EvaluatedPlan &result) {
+  OffloadRule rule;
+  rule.where = offload->range;
+  for (const ast::Name &what : offload->what) {
+    bool isOptimizer = what.text == "optimizer";
+    rule.weights |= what.text == "weight";
+    rule.masters |= isOptimizer || what.text == "master";
+    rule.moments |= isOptimizer || what.text == "moment";
+    rule.activations |= what.text == "act";
+    if (!llvm::is_contained(kOffloaded, what.text))
+      diags_.report(what.range, diag::OffloadUnknown{.what = what.text});
+  }
+  if (offload->to.text != "host")
+    diags_.report(offload->to.range,
+                  diag::OptionNotOneOf{.key = "to", .choices = "host", .value = offload->to.text});
+  rule.scopes = scopes(offload->in, scope, result);
+  for (const ast::KeyValue &item : offload->options.items) {
+    checkKey(item, "offload", {"overlap", "prefetch"}, diags_);
+    if (item.key.text == "overlap")
+      rule.overlaps = flag(item, scope).value_or(true);
+    else if (item.key.text == "prefetch")
+      if (auto units = number(item.value, scope, item.key.text, 0))
+        rule.prefetch = static_cast<uint32_t>(std::min<int64_t>(*units, UINT32_MAX));
+  }
+  result.plan.offload.push_back(std::move(rule));
 }

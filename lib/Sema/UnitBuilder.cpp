@@ -88,6 +88,8 @@ static WeightSlot weightSlot(NameId name, const Stored &stored, bool owned) {
   slot.gradient = stored.precision.gradient;
   slot.master = stored.precision.master;
   slot.moment = stored.precision.moment;
+  slot.commGradient = stored.precision.commGradient;
+  slot.commWeight = stored.precision.commWeight;
   return slot;
 }
 
@@ -272,7 +274,8 @@ bool stg::sameBody(const Body &a, const Body &b) {
     return x.name == y.name && x.type == y.type && x.owned == y.owned;
   };
   auto sameWeight = [&](const WeightSlot &x, const WeightSlot &y) {
-    return sameSlot(x, y) && x.gradient == y.gradient && x.master == y.master && x.moment == y.moment;
+    return sameSlot(x, y) && x.gradient == y.gradient && x.master == y.master && x.moment == y.moment &&
+           x.commGradient == y.commGradient && x.commWeight == y.commWeight;
   };
   auto sameOutput = [](const BodyOutput &x, const BodyOutput &y) { return x.name == y.name && x.value == y.value; };
   return a.name == b.name && llvm::equal(a.ops, b.ops, sameOp) && llvm::equal(a.values, b.values, sameValue) &&

@@ -222,8 +222,8 @@ private:
         emitPhase(unit, Phase::Sync);
         emitPhase(unit, Phase::AfterSync);
       }
-    for (UnitId unit : units_)
-      emitPhase(unit, Phase::Step);
+    for (const OrderedNode &item : orderOfStep(program_, plan_.templates, units_))
+      emitNode(item.unit, item.place, 0);
   }
 
   /// What several ranks of the pipeline hold.
@@ -424,9 +424,8 @@ private:
       node.groupKind = from.groupKind;
       node.group = plan_.groups.idOf(from.groupKind, firstRank_);
       chain(node, lastCommunication_[orderOfGroup(from.groupKind)]);
-      // A gather begins with the turn in which it stands, not as soon as there is nothing else to send.
-      if (from.gathersWeights && lastCompute_ != 0)
-        order_.push_back(lastCompute_);
+    } else if (from.kind == TraceNodeKind::MemLoad || from.kind == TraceNodeKind::MemStore) {
+      chain(node, from.kind == TraceNodeKind::MemLoad ? lastLoaded_ : lastStored_);
     } else {
       node.opType = from.opType;
       node.flops = std::max<uint64_t>(from.flops, 1);
@@ -435,6 +434,11 @@ private:
       if (previous_ == 0 && dataDeps_.empty() && isAstraSim())
         node.bytes = std::max(node.bytes, kRootBytes);
     }
+    // It begins with the turn in which it stands, not as soon as there is nothing else to send.
+    if ((from.ahead && node.kind != TraceNodeKind::Compute) || !from.overlaps)
+      follow(lastCompute_);
+    if (!from.overlaps)
+      lastCompute_ = node.id;
     idOf(unit, place, microBatch) = node.id;
     for (uint32_t slot : from.buffersWritten)
       lastAdded_[plan_.origins->buffer(unit, slot)] = node.id;
@@ -453,6 +457,11 @@ private:
     order_.clear();
     if (previous_ != 0)
       order_.push_back(previous_);
+  }
+
+  void follow(uint64_t id) {
+    if (id != 0 && !llvm::is_contained(order_, id))
+      order_.push_back(id);
   }
 
   void finish(TraceNode &node) {
@@ -549,7 +558,7 @@ private:
 
   uint64_t nextId_ = 1;
   /// Last nodes of the orders; 0: none yet. By group kind, and by rank of the pipeline.
-  uint64_t lastCompute_ = 0;
+  uint64_t lastCompute_ = 0, lastLoaded_ = 0, lastStored_ = 0;
   std::map<uint32_t, uint64_t> lastCommunication_, lastSent_, lastReceived_;
   std::map<uint32_t, size_t> posted_; ///< receives by sender
   uint64_t previous_ = 0;             ///< before the node at hand

@@ -3,6 +3,7 @@
 #include "RankUnroller.h"
 #include "stg/Analysis/Communication.h"
 #include "stg/Analysis/Cost.h"
+#include "stg/IR/LayoutOps.h"
 #include "stg/Support/InternalError.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -47,7 +48,7 @@ private:
   bool makeTemplates(PassStats &stats, Diagnostics &diags) {
     const Program &program = plan_.program;
     plan_.templates.resize(program.bodies.size());
-    bool ok = true;
+    bool ok = targetTakesTransfers(diags);
     uint64_t nodes = 0;
     for (const Unit &unit : program.units) {
       std::optional<BodyTemplate> &slot = plan_.templates[unit.body.index];
@@ -75,6 +76,18 @@ private:
           .note("it multiplies ids by 10^6 in 32 bits, which wraps from group 2148 on")
           .help("use fewer ranks or axes for a simulation, or --target=chakra for another reader");
     return ok;
+  }
+
+  bool targetTakesTransfers(Diagnostics &diags) const {
+    if (plan_.options.target != TraceTarget::AstraSim)
+      return true;
+    for (const Body &body : plan_.program.bodies)
+      for (const Op &op : body.ops)
+        if (isHostTransfer(op.kind)) {
+          diags.report(op.where, diag::OffloadTarget{}).help("--target=chakra, for another reader");
+          return false;
+        }
+    return true;
   }
 
   /// A class of ranks is encoded in memory.

@@ -1,9 +1,11 @@
 //===- UnrollTemplates.cpp - what the units of one body have in common ------===//
 
 #include "UnrollTemplates.h"
+#include "ActionOrder.h"
 #include "fmt/format.h"
 #include "stg/Analysis/InPlace.h"
 #include "stg/Analysis/ValueLabels.h"
+#include "stg/IR/LayoutOps.h"
 #include "stg/Support/InternalError.h"
 
 namespace stg {
@@ -95,6 +97,8 @@ public:
           if (needed.phase == Phase::WeightGrad)
             internalError(program_.text(body_.name), "the input gradient `" + node.name + "` needs a weight gradient");
     }
+    for (size_t phase = 0; phase < kPhases; ++phase)
+      issueBeforeReaders(result.nodes[phase], static_cast<Phase>(phase));
     for (const BodyOutput &output : body_.outputs)
       result.outputs.push_back(tensor(output.value));
     if (failed_)
@@ -103,23 +107,33 @@ public:
   }
 
 private:
+  /// What a gather of weights reads, loaded from the host or cast for it, is there when the gather is issued.
+  static void issueBeforeReaders(std::vector<NodeTemplate> &nodes, Phase phase) {
+    for (const NodeTemplate &reader : llvm::reverse(nodes))
+      for (NodePlace place : reader.nodes)
+        if (reader.ahead && place.phase == phase)
+          nodes[place.index].ahead = std::max(nodes[place.index].ahead, reader.ahead);
+  }
+
   const Op &firstOp(const BodyKernels::Step &step) const {
-    return body_.op(step.kernel == BodyKernels::kNone ? step.collective : kernels_.kernels[step.kernel].ops.front());
+    return body_.op(step.kernel == BodyKernels::kNone ? step.op : kernels_.kernels[step.kernel].ops.front());
   }
 
   void placeSteps() {
     std::array<uint32_t, kPhases> next = {};
     for (const BodyKernels::Step &step : kernels_.steps) {
       Phase phase = phaseOf(firstOp(step).part);
-      if (phase == Phase::Sync && (step.kernel != BodyKernels::kNone || waitsForSync(step)))
+      if (phase == Phase::Sync && waitsForSync(step))
         phase = Phase::AfterSync;
       places_.push_back({phase, next[static_cast<size_t>(phase)]++});
     }
   }
 
-  /// Whether it is a collective behind a kernel of the sync. Kernels there (norms) would hold up backward.
+  /// Whether it is a kernel of the sync, or a collective behind one. Kernels there (norms) would hold up backward.
   bool waitsForSync(const BodyKernels::Step &step) const {
-    return llvm::any_of(body_.op(step.collective).operands, [&](ValueId value) {
+    if (step.kernel != BodyKernels::kNone)
+      return !castsBuffers(body_, kernels_.kernels[step.kernel]);
+    return llvm::any_of(body_.op(step.op).operands, [&](ValueId value) {
       uint32_t producer = kernels_.stepOf(body_, value);
       return producer != BodyKernels::kNone && places_[producer].phase == Phase::AfterSync;
     });
@@ -209,6 +223,8 @@ private:
     using Kind = ValueOrigin::Kind;
     TensorTemplate made = tensor(value);
     MemoryPlace place = inPlace_[kernels_.source[value.index].index];
+    if (place.kind == MemoryPlace::Kind::Value)
+      return tensor(place.value);
     if (place.kind != MemoryPlace::Kind::Own)
       made.origin = {.kind = place.kind == MemoryPlace::Kind::Weight  ? Kind::Weight
                              : place.kind == MemoryPlace::Kind::State ? Kind::State
@@ -224,7 +240,9 @@ private:
   void fill(uint32_t step, NodeTemplate &out) {
     const BodyKernels::Step &at = kernels_.steps[step];
     out.action = actionOf(firstOp(at).part);
-    if (at.kernel == BodyKernels::kNone)
+    if (at.kernel == BodyKernels::kNone && isHostTransfer(firstOp(at).kind))
+      fillTransfer(firstOp(at), out);
+    else if (at.kernel == BodyKernels::kNone)
       fillCollective(firstOp(at), out);
     else
       fillKernel(kernels_.kernels[at.kernel], step, out);
@@ -309,7 +327,9 @@ private:
 
   bool addsShards(const Kernel &kernel) const {
     const Op &first = body_.op(kernel.ops.front());
-    if (first.kind != OpKind::Accumulate)
+    bool adds = llvm::any_of(kernel.ops, [&](OpId id) { return body_.op(id).kind == OpKind::Accumulate; });
+    bool isCast = first.kind == OpKind::Map && first.get<MapFields>().fn == MapFn::Cast;
+    if (!adds || (first.kind != OpKind::Accumulate && !isCast))
       return false;
     const Op &source = body_.op(body_.value(kernels_.source[first.operands[0].index]).def);
     const auto *collective = std::get_if<CollectiveFields>(&source.fields);
@@ -331,7 +351,8 @@ private:
     out.collective = collectiveOf(op.kind);
     out.groupKind = groups_.kindOf(op.get<CollectiveFields>().atoms);
     const auto &fields = op.get<CollectiveFields>();
-    out.gathersWeights = fields.isStorage && op.kind == OpKind::AllGather && op.part != Part::Step;
+    if (fields.isStorage && op.kind == OpKind::AllGather && op.part != Part::Step)
+      out.ahead = prefetchOf(program_.plan);
     // What moves the tensors of a whole unit has the unit's name.
     bool isOfUnit = fields.isStorage && op.operands.size() > 1;
     out.name = fmt::format("{}/{}({})", isOfUnit ? "" : tensorName(op.operands[0]), std::string_view(mnemonic(op.kind)),
@@ -349,6 +370,29 @@ private:
       for (ValueId result : op.results)
         out.writes.push_back(stored(result));
     }
+  }
+
+  /// Only the end on the device is a tensor to its annotations.
+  void fillTransfer(const Op &op, NodeTemplate &out) {
+    const auto &fields = op.get<HostFields>();
+    bool isLoad = op.kind == OpKind::Load;
+    out.kind = isLoad ? TraceNodeKind::MemLoad : TraceNodeKind::MemStore;
+    out.overlaps = fields.overlaps;
+    if (isLoad)
+      out.ahead = fields.prefetch;
+    out.name = fmt::format("{}/{}", op.operands.size() > 1 ? "" : tensorName(op.operands[0]),
+                           std::string_view(mnemonic(op.kind)));
+    DimExpr bytes = program_.context->dims.constant(int64_t(0));
+    for (ValueId operand : op.operands) {
+      bytes = bytes + share_.bytesOf(body_.value(operand));
+      dependOn(operand, out);
+    }
+    out.bytes = count(bytes, "bytes", op);
+    if (detail_ == UnrollDetail::Costs)
+      return;
+    annotate(op, out);
+    for (ValueId value : isLoad ? llvm::ArrayRef<ValueId>(op.results) : llvm::ArrayRef<ValueId>(op.operands))
+      (isLoad ? out.writes : out.reads).push_back(stored(value));
   }
 
   //===--------------------------------------------------------------------===//

@@ -65,8 +65,11 @@ struct NodeTemplate {
   uint64_t bytes = 0;
   TraceCollective collective = TraceCollective::AllReduce;
   uint32_t groupKind = 0;
-  /// A collective that brings weights from their shards: issued ahead of what its unit computes.
-  bool gathersWeights = false;
+  /// What brings weights from their shards, or anything from the host: issued in the turn of the unit so many before
+  /// its own. Nothing: in its place.
+  std::optional<uint32_t> ahead;
+  /// Transfers to and from the host: the order of compute nodes does not wait for it.
+  bool overlaps = true;
   /// Adds shards of gradients when they are there: the order of compute nodes does not wait for it.
   bool addsShards = false;
 

@@ -268,7 +268,7 @@ struct Sharded {
     std::vector<std::string> list;
     for (const BodyKernels::Step &step : grouped.steps) {
       if (step.kernel == BodyKernels::kNone) {
-        list.push_back("(" + names(body.op(step.collective).results) + ")");
+        list.push_back("(" + names(body.op(step.op).results) + ")");
         continue;
       }
       const Kernel &kernel = grouped.kernels[step.kernel];

@@ -327,6 +327,33 @@ void checkLayoutOps() {
     expectTensor(tiny, *result.unitValue(name), {{"T", 2}}, {4, 6});
 }
 
+void checkHostOps() {
+  TinyProgram tiny;
+  ValueId x = tiny.input("x", tiny.tensor({{"S", 2}}, {1, 2}));
+  ValueId stored = tiny.op(OpKind::Store, {x}, HostFields());
+  expectTensor(tiny, tiny.valueOf(tiny.op(OpKind::Load, {stored}, HostFields())), {{"S", 2}}, {1, 2});
+}
+
+/// What is on the host is only loaded, and nothing else is.
+void expectHostFault(OpKind kind, bool isStored, const std::string &message) {
+  TinyProgram tiny;
+  ValueId x = tiny.input("x", tiny.tensor({{"S", 2}}, {1, 2}));
+  ValueId stored = tiny.op(OpKind::Store, {x}, HostFields());
+  ValueId result = tiny.op(kind, {isStored ? stored : x}, defaultFields(kind));
+  try {
+    tiny.valueOf(result);
+    ADD_FAILURE() << mnemonic(kind).str() << " of what is " << (isStored ? "on the host" : "on the device");
+  } catch (const InterpFault &fault) {
+    EXPECT_NE(std::string(fault.what()).find(message), std::string::npos) << fault.what();
+  }
+}
+
+TEST(HostMemory, IsReadByLoadsOnly) {
+  expectHostFault(OpKind::Load, false, "reads from the host what was not stored there");
+  expectHostFault(OpKind::Stop, true, "reads what is on the host");
+  expectHostFault(OpKind::Store, true, "reads what is on the host");
+}
+
 void checkCall() {
   // scaled(x[a, b], w[b]) -> y[b, a] on dims P, Q. Its define block, y = x * w, has the caller's dims.
   TinyProgram tiny;
@@ -384,6 +411,8 @@ const std::map<OpKind, void (*)()> kChecks = {
     {OpKind::AllReduce, checkLayoutOps},
     {OpKind::AllToAll, checkLayoutOps},
     {OpKind::AllGather, checkLayoutOps},
+    {OpKind::Store, checkHostOps},
+    {OpKind::Load, checkHostOps},
 };
 
 class EveryOpKind : public testing::TestWithParam<OpKind> {};

@@ -10,6 +10,7 @@
 #include "stg/Analysis/Cost.h"
 #include "gtest/gtest.h"
 #include <random>
+#include <set>
 
 namespace stg {
 namespace {
@@ -96,6 +97,43 @@ TEST(Storage, CollectivesOfFsdp2) {
       EXPECT_EQ(countOf(*programs.split, OpKind::ReduceScatter, true), layers + 2);
       EXPECT_EQ(countOf(*programs.split, OpKind::AllReduce, true), 0);
     }
+  }
+}
+
+/// Types of what collectives over ranks that hold copies bring, of gradients and of weights, apart from the loss.
+std::set<ElementType> communicated(const Program &program, OpKind kind) {
+  std::set<ElementType> types;
+  for (const Body &body : program.bodies)
+    for (const Op &op : body.ops)
+      if (op.kind == kind)
+        for (ValueId value : op.operands)
+          if (!body.value(value).type->dims.empty())
+            types.insert(body.value(value).type->element);
+  return types;
+}
+
+// Casts change no numbers here: what is checked is that nothing else changes, and that all that crosses ranks is cast.
+TEST(Storage, CommunicatedInAnotherType) {
+  const char *rules[] = {"", "  zero 1 over dp\n", "  zero 2 over dp\n", "  zero 3 over dp\n",
+                         "  zero 3 over dp { regather = false, sync = step }\n",
+                         "  zero 1 over dp { gather = before_forward }\n", "  zero 2 over dp { reduce = all_reduce }\n"};
+  for (const char *rule : rules) {
+    SCOPED_TRACE(rule);
+    std::string text = "use models.llama3.{llama3_8b}\nuse std.optim.{adamw}\n"
+                       "plan p {\n  mesh dp = 2\n  split B over dp\n  microbatch 1\n" +
+                       std::string(rule) +
+                       "  precision { grad = bf16, comm_grad = f32, comm_params = f8e4m3 }\n}\n"
+                       "workload w {\n  model llama3_8b(B = 4, S = 8, D = 8, H = 4, KV = 2, F = 16, V = 12, L = 2)\n"
+                       "  plan p\n  ranks 2\n  train { optimizer = adamw, clip = 0.01 }\n}\n";
+    expectSame(text, 3);
+    SplitProgram programs = splitProgram(text);
+    ASSERT_TRUE(programs.split) << programs.messages;
+    for (OpKind kind : {OpKind::AllReduce, OpKind::ReduceScatter}) {
+      std::set<ElementType> types = communicated(*programs.split, kind);
+      EXPECT_TRUE(types.empty() || types == std::set{ElementType::F32}) << mnemonic(kind).str();
+    }
+    std::set<ElementType> gathered = communicated(*programs.split, OpKind::AllGather);
+    EXPECT_EQ(gathered, *rule ? std::set{ElementType::F8E4M3} : std::set<ElementType>());
   }
 }
 

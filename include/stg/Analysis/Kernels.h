@@ -5,8 +5,8 @@
 // storage collective brings, one kernel adds all.
 //
 // A fused kernel is convex: no path leaves it and comes back. Where a contraction, a call, a collective or an inlined
-// layer stands between ops of one statement, the statement has several fused kernels. Collectives are no kernels, but
-// have their place among them.
+// layer stands between ops of one statement, the statement has several fused kernels. Collectives and transfers to and
+// from the host are no kernels, but have their place among them.
 //
 // Bytes: every value from outside is read once and what is used outside is written once; views are looked through.
 // Gather, at, slice and a local slice read what they take, not the whole operand. Append reads and writes the addition
@@ -45,16 +45,17 @@ struct Kernel {
 struct BodyKernels {
   static constexpr uint32_t kNone = ~0u;
 
-  /// A kernel or a collective.
+  /// A kernel, a collective or a transfer to or from the host.
   struct Step {
     /// Index into `kernels`, or kNone.
     uint32_t kernel = kNone;
-    OpId collective;
+    /// What is no kernel.
+    OpId op;
   };
 
   /// In an order in which they can run: a kernel comes after those it reads from, otherwise by the source.
   std::vector<Kernel> kernels;
-  /// Kernels and collectives in such an order: forward, backward, sync, then step.
+  /// All steps in such an order: forward, backward, sync, then step.
   std::vector<Step> steps;
   /// Per op: its kernel, or kNone.
   std::vector<uint32_t> kernelOfOp;
@@ -64,7 +65,7 @@ struct BodyKernels {
   std::vector<ValueId> source;
 
   /// The kernel that computes `value` (through views), or kNone for slots, constants, iotas and what a collective
-  /// makes.
+  /// or a transfer makes.
   uint32_t producer(const Body &body, ValueId value) const {
     return kernelOfOp[body.value(source[value.index]).def.index];
   }
@@ -76,6 +77,9 @@ struct BodyKernels {
 BodyKernels groupKernels(const Body &body, const Program &program);
 /// The same with global costs and bytes, whatever the level.
 BodyKernels groupKernels(const Body &body, IRContext &context);
+
+/// Whether the kernel only casts gradient buffers, for what sums them over ranks: it waits for no other unit.
+bool castsBuffers(const Body &body, const Kernel &kernel);
 
 /// Whether an op is no work: it belongs to no kernel.
 bool isFree(OpKind kind);

@@ -38,9 +38,14 @@ enum class MemoryKind : uint8_t {
   /// Results of collectives and messages that no backward waits for.
   Communication,
   /// Everything else: of one action, and gradients of activations.
-  Temporaries
+  Temporaries,
+  /// In the memory of the host: what rests there, and activations that wait there for their backward. Beside the peak,
+  /// not in it.
+  Host
 };
-inline constexpr size_t kMemoryKinds = 8;
+inline constexpr size_t kMemoryKinds = 9;
+/// Those of the device stand first.
+inline constexpr size_t kDeviceMemoryKinds = 8;
 /// `parameters`, `gathered weights`.
 llvm::StringRef nameOf(MemoryKind kind);
 
@@ -50,6 +55,7 @@ struct MemoryBytes {
 
   int64_t &operator[](MemoryKind kind) { return of[static_cast<size_t>(kind)]; }
   int64_t operator[](MemoryKind kind) const { return of[static_cast<size_t>(kind)]; }
+  /// Of the device.
   int64_t total() const;
   MemoryBytes &operator+=(const MemoryBytes &other);
   bool operator==(const MemoryBytes &) const = default;
@@ -82,6 +88,8 @@ struct MemoryPeak {
   std::vector<UnitMemory> units;
 
   int64_t bytes() const { return alive.total(); }
+  /// The most that is on the host, perhaps at another time.
+  int64_t host = 0;
 };
 
 /// A point of the curve: a unit has run.

@@ -14,6 +14,7 @@ struct StoredBytes {
   DimExpr weights, gradients;
   DimExpr optimizer; ///< moments and master copies
   DimExpr states;    ///< of the model: caches
+  DimExpr host;      ///< weights and optimizer states that rest in the memory of the host; the others do not have them
 };
 
 /// `program` must be Laid or later; optimizer states are there from Stored on.

@@ -99,9 +99,15 @@ struct RecomputeRule {
   SourceRange where;
 };
 
-/// `offload optimizer to host`.
+/// `offload optimizer to host { prefetch = 2 }`: what rests in the memory of the host. The first rule that names a thing
+/// counts.
 struct OffloadRule {
-  bool weights = false, optimizer = false, activations = false;
+  /// Masters and moments are the optimizer's: copies of weights, and all other states.
+  bool weights = false, masters = false, moments = false, activations = false;
+  /// Transfers run beside what computes; else the order of what computes waits for them.
+  bool overlaps = true;
+  /// Units ahead for which is loaded while one computes.
+  uint32_t prefetch = 1;
   Scopes scopes;
   SourceRange where;
 };

@@ -270,10 +270,21 @@ struct CollectiveFields {
   bool operator==(const CollectiveFields &) const = default;
 };
 
+/// Store: operands on the device, results on the host. Load: the reverse. Several operands travel as one transfer; each
+/// gives one result of its own type and layout. When a load is issued is for the trace to say.
+struct HostFields {
+  /// Of loads: units ahead of their own. They are issued in the turn of the unit that comes so many before it.
+  uint32_t prefetch = 1;
+  /// Runs beside what computes.
+  bool overlaps = true;
+  bool operator==(const HostFields &) const = default;
+};
+
 using OpFields =
     std::variant<SlotFields, ConstantFields, IotaFields, ContractFields, MapFields, ReduceFields, StopFields,
                  DropoutFields, MaskedFields, ViewFields, ConcatFields, AtFields, SliceFields, GatherFields,
-                 ScatterFields, AppendFields, CallFields, PadFields, BroadcastFields, ConvertFields, CollectiveFields>;
+                 ScatterFields, AppendFields, CallFields, PadFields, BroadcastFields, ConvertFields, CollectiveFields,
+                 HostFields>;
 
 struct Op {
   OpKind kind = OpKind::Constant;
@@ -339,6 +350,10 @@ struct WeightSlot {
   /// From Laid on: home, and the layout of the gradient buffer (home and partial over some of the other atoms). A
   /// weight that units read in two layouts exists in both, with a buffer for each.
   std::optional<Layout> layout = std::nullopt, buffer = std::nullopt;
+  /// Rests in the memory of the host: what reads it is a load, what it is assigned comes from a store.
+  bool host = false;
+  /// Element types in which gradients are summed over ranks and weights are gathered; nothing: as they are.
+  std::optional<ElementType> commGradient = std::nullopt, commWeight = std::nullopt;
 };
 struct StateSlot {
   NameId name;
@@ -346,6 +361,7 @@ struct StateSlot {
   bool owned = true;
   SourceRange where;
   std::optional<Layout> layout = std::nullopt; ///< from Laid on
+  bool host = false;                           ///< rests in the memory of the host
 };
 struct BodyOutput {
   NameId name;

@@ -12,7 +12,7 @@
 
 namespace stg {
 
-enum class TensorClass : uint8_t { Weight, Act, Grad, Master, Moment, Cache };
+enum class TensorClass : uint8_t { Weight, Act, Grad, Master, Moment, Cache, CommGrad, CommParams };
 llvm::StringRef spelling(TensorClass cls);
 std::optional<TensorClass> tensorClassFrom(llvm::StringRef text);
 
@@ -23,7 +23,10 @@ struct PrecisionRule {
 
 struct Precision {
   std::vector<PrecisionRule> rules;
-  /// `path` is the instance path of the tensor, `blocks.attn` (without iteration numbers).
+  /// What the first rule says that names the class and the path: the instance path of the tensor, `blocks.attn`
+  /// (without iteration numbers).
+  std::optional<ElementType> given(TensorClass cls, llvm::StringRef path) const;
+  /// That, or the default of the class. What is communicated has none: it stays as it is.
   ElementType of(TensorClass cls, llvm::StringRef path) const;
 };
 

@@ -105,6 +105,8 @@ struct Tensor {
 /// What training stores a weight's companions as.
 struct WeightPrecision {
   ElementType gradient = ElementType::F32, master = ElementType::F32, moment = ElementType::F32;
+  /// In which gradients are summed over ranks and weights are gathered; nothing: as they are.
+  std::optional<ElementType> commGradient = std::nullopt, commWeight = std::nullopt;
   bool operator==(const WeightPrecision &) const = default;
 };
 
