@@ -112,7 +112,11 @@ struct MemoryOverTime::Profiles {
 
   std::string transferName(const Body &body, const BodyKernels &kernels, OpId id) const {
     const Op &op = body.op(id);
-    ValueId operand = body.value(op.operands[0]).name ? op.operands[0] : kernels.source[op.operands[0].index];
+    ValueId operand = op.operands[0];
+    if (const Op &store = body.op(body.value(operand).def); store.kind == OpKind::Store)
+      operand = store.operands[body.value(operand).result];
+    if (!body.value(operand).name)
+      operand = kernels.source[operand.index];
     const Op &from = body.op(body.value(kernels.source[operand.index]).def);
     std::string name = from.kind == OpKind::Gradient
                            ? program.text(body.weights[from.get<SlotFields>().slot].name).str()

@@ -118,8 +118,8 @@ private:
   }
 
   void offload() {
-    bool isOffloaded = llvm::any_of(program_.plan.offload,
-                                    [](const OffloadRule &rule) { return rule.masters || rule.moments; });
+    bool isOffloaded =
+        llvm::any_of(program_.plan.offload, [](const OffloadRule &rule) { return rule.masters || rule.moments; });
     if (!isOffloaded)
       add("offload optimizer to host", alive(MemoryKind::Optimizer));
   }

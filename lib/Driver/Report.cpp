@@ -137,7 +137,8 @@ private:
     add(stored.optimizer, "optimizer states");
     add(stored.states, "states");
     add(stored.host, "on the host");
-    bool isWeightsOnly = isZero(stored.gradients) && isZero(stored.optimizer) && isZero(stored.states) && isZero(stored.host);
+    bool isWeightsOnly =
+        isZero(stored.gradients) && isZero(stored.optimizer) && isZero(stored.states) && isZero(stored.host);
     if (!text.empty() && (ranks_ > 1 || !isWeightsOnly))
       os_ << "  stored      " << text
           << (costs_.classes.size() > 1 ? " by the fullest rank"

@@ -171,7 +171,8 @@ private:
       units.push_back(json::Object{{"name", program_.unitPath(program_.units[unit.unit.index])},
                                    {"micro_batches", unit.microBatches},
                                    {"bytes", unit.bytes.total()}});
-    json::Object row{{"peak", peak.bytes()}, {"host", peak.host}, {"alive", std::move(alive)}, {"units", std::move(units)}};
+    json::Object row{
+        {"peak", peak.bytes()}, {"host", peak.host}, {"alive", std::move(alive)}, {"units", std::move(units)}};
     row["node"] = peak.when.node;
     if (peak.when.action)
       row["action"] = json::Object{{"kind", std::string(1, letterOf(peak.when.action->kind))},

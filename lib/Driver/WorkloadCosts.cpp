@@ -42,7 +42,8 @@ public:
     costs_.model = costs_.recomputed = {zero_, zero_};
     for (uint32_t rank = 0; rank < pipelineRanks(program); ++rank) {
       runs_.push_back(runsPerBody(program, rank));
-      costs_.classes.push_back({program.mesh.ranks() / pipelineRanks(program), noCost(), {}, {0, 0, zero_, zero_}, {}, 0});
+      costs_.classes.push_back(
+          {program.mesh.ranks() / pipelineRanks(program), noCost(), {}, {0, 0, zero_, zero_}, {}, 0});
     }
     costs_.hardware = zero_;
   }

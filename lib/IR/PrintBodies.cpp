@@ -35,7 +35,8 @@ void ProgramPrinter::printBody(const Body &body) {
         << (slot.trained ? " trained" : "") << elementUnlessF32("gradient", slot.gradient)
         << elementUnlessF32("master", slot.master) << elementUnlessF32("moment", slot.moment)
         << element("comm_gradient", slot.commGradient) << element("comm_weight", slot.commWeight)
-        << (slot.host ? " host" : "") << layout("layout", slot.layout, slot.type) << layout("buffer", slot.buffer, slot.type) << "\n";
+        << (slot.host ? " host" : "") << layout("layout", slot.layout, slot.type)
+        << layout("buffer", slot.buffer, slot.type) << "\n";
   for (const StateSlot &slot : body.states)
     os_ << "  state " << name(slot.name) << " : " << type(slot.type) << (slot.owned ? "" : " shared")
         << (slot.host ? " host" : "") << layout("layout", slot.layout, slot.type) << "\n";

@@ -18,7 +18,8 @@ constexpr llvm::StringLiteral kLevels[] = {"elaborated", "typed",  "differentiat
                                            "explicit",   "stored", "scheduled"};
 constexpr llvm::StringLiteral kModes[] = {"forward", "train", "prefill", "decode"};
 constexpr llvm::StringLiteral kReduceFns[] = {"sum", "max", "min", "prod"};
-constexpr llvm::StringLiteral kParts[] = {"gather", "forward", "recompute", "input-grad", "weight-grad", "sync", "step"};
+constexpr llvm::StringLiteral kParts[] = {"gather",      "forward", "recompute", "input-grad",
+                                          "weight-grad", "sync",    "step"};
 constexpr llvm::StringLiteral kFactorKinds[] = {"map", "sum", "max", "whole", "stream", "halo", "chain", "carry"};
 constexpr llvm::StringLiteral kStageCuts[] = {"even", "balanced", "listed"};
 constexpr llvm::StringLiteral kSlotRoles[] = {"value", "cotangent", "accumulator"};

@@ -320,7 +320,8 @@ private:
 
   /// What is on the host is loaded before it is used; what rests there is stored.
   void checkHost(const Body &body, const Op &op) {
-    bool wants = op.kind == OpKind::Load || (op.kind == OpKind::Assign && body.weights[op.get<SlotFields>().slot].host) ||
+    bool wants = op.kind == OpKind::Load ||
+                 (op.kind == OpKind::Assign && body.weights[op.get<SlotFields>().slot].host) ||
                  (op.kind == OpKind::Update && body.states[op.get<SlotFields>().slot].host);
     for (ValueId operand : op.operands)
       if (isOnHost(body, operand) != wants)

@@ -163,7 +163,7 @@ private:
     std::map<uint32_t, ValueId> again;
     for (ValueId value : readBackward())
       if (const OffloadRule *rule = ruleOfSlot(definition(value)))
-        again[value.index] = move(loads, *rule, value, builder_.nameOf(value), ".loaded");
+        again[value.index] = move(loads, *rule, value, builder_.nameOf(value), ".reloaded");
     append(OpKind::Load, Part::InputGrad, loads, Place::LoadBackward);
     readAgain(again);
     loadWeightsFor(Part::Gather);

@@ -2,6 +2,7 @@
 #include "StepBuilder.h"
 #include "stg/Analysis/Factors.h"
 #include "stg/Analysis/Kernels.h"
+#include "stg/Analysis/ValueLabels.h"
 
 namespace stg {
 
@@ -102,6 +103,11 @@ ValueId StepBuilder::map(MapFn fn, llvm::ArrayRef<ValueId> operands, ElementType
 
 ValueId StepBuilder::cast(ValueId value, ElementType element, llvm::StringRef name) {
   return typeOf(value).element == element ? value : map(MapFn::Cast, {value}, element, name);
+}
+
+std::string StepBuilder::nameOf(ValueId value) const {
+  NameId name = body_.value(value).name;
+  return name ? program_.text(name).str() : labelOf(program_, body_, value);
 }
 
 void StepBuilder::castTo(ValueId value, ValueId result) {

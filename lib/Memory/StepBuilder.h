@@ -4,7 +4,6 @@
 #ifndef STG_LIB_MEMORY_STEPBUILDER_H
 #define STG_LIB_MEMORY_STEPBUILDER_H
 
-#include "stg/Analysis/ValueLabels.h"
 #include "stg/IR/Program.h"
 #include "llvm/ADT/StringSet.h"
 #include <map>
@@ -41,7 +40,8 @@ public:
   ValueId cast(ValueId value, ElementType element, llvm::StringRef name);
   /// The cast whose result this is.
   void castTo(ValueId value, ValueId result);
-  std::string nameOf(ValueId value) const { return labelOf(program_, body_, value); }
+  /// Also of a value that no op makes yet.
+  std::string nameOf(ValueId value) const;
   /// Sum of the squares of all elements: f32, partial over the atoms that split the operand.
   ValueId sumOfSquares(ValueId value, llvm::StringRef name);
   /// Whole to partial over these atoms.

@@ -225,7 +225,10 @@ bool StepWriter::isGathered(const Layout &from, const Layout &to, const StoredFo
 }
 
 void StepWriter::gatherNew(StepBuilder &builder, llvm::ArrayRef<NewWeight> gathered) {
+  if (gathered.empty())
+    return;
   std::vector<GradientBucket> buckets;
+  builder.begin(Part::Step, NameId(), gathered[0].of->forms.rule->where);
   for (size_t i = 0; i < gathered.size(); ++i) {
     AtomList atoms;
     const Layout &wanted = *builder.body().weights[gathered[i].slot].layout;

@@ -105,8 +105,8 @@ private:
     std::vector<Bucket> buckets;
     for (const auto &[each, result] : weights) {
       const WeightSlot &weight = body_.weights[each->slot];
-      Bucket &bucket = bucketFor(buckets, gatheredAtoms(each->slot), weight.commWeight.value_or(weight.type.element),
-                                 each->slot);
+      Bucket &bucket =
+          bucketFor(buckets, gatheredAtoms(each->slot), weight.commWeight.value_or(weight.type.element), each->slot);
       bucket.from.push_back(each->shard);
       bucket.to.push_back(result);
     }
@@ -125,9 +125,9 @@ private:
       sent.push_back(builder_.cast(bucket.from[i], bucket.element, builder_.nameOf(bucket.from[i]) + ".sent"));
       type.element = bucket.element;
       Layout layout = builder_.layoutOf(bucket.to[i]);
-      received.push_back(isCast ? builder_.newValue(std::move(type), std::move(layout),
-                                                    builder_.nameOf(bucket.to[i]) + ".received")
-                                : bucket.to[i]);
+      received.push_back(
+          isCast ? builder_.newValue(std::move(type), std::move(layout), builder_.nameOf(bucket.to[i]) + ".received")
+                 : bucket.to[i]);
     }
     builder_.storageCollective(OpKind::AllGather, sent, bucket.atoms, received);
     builder_.nextKernel();

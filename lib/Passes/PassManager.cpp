@@ -1,8 +1,8 @@
 //===- PassManager.cpp - passes, their order, and running them --------------===//
 #include "stg/Passes/PassManager.h"
 #include "stg/Autodiff/Differentiate.h"
-#include "stg/Memory/Recompute.h"
 #include "stg/Memory/Offload.h"
+#include "stg/Memory/Recompute.h"
 #include "stg/Memory/ShardStorage.h"
 #include "stg/Passes/Specialise.h"
 #include "stg/Schedule/BuildSchedule.h"

@@ -5,7 +5,8 @@
 using namespace stg;
 using llvm::StringRef;
 
-static constexpr StringRef kClassNames[] = {"weight", "act", "grad", "master", "moment", "cache", "comm_grad", "comm_params"};
+static constexpr StringRef kClassNames[] = {"weight", "act",   "grad",      "master",
+                                            "moment", "cache", "comm_grad", "comm_params"};
 
 StringRef stg::spelling(TensorClass cls) { return kClassNames[static_cast<size_t>(cls)]; }
 

@@ -135,8 +135,7 @@ void PlanEvaluator::offload(const ast::PlanOffload *offload, Scope &scope, Evalu
       diags_.report(what.range, diag::OffloadUnknown{.what = what.text});
   }
   if (offload->to.text != "host")
-    diags_.report(offload->to.range,
-                  diag::OptionNotOneOf{.key = "to", .choices = "host", .value = offload->to.text});
+    diags_.report(offload->to.range, diag::OptionNotOneOf{.key = "to", .choices = "host", .value = offload->to.text});
   rule.scopes = scopes(offload->in, scope, result);
   for (const ast::KeyValue &item : offload->options.items) {
     checkKey(item, "offload", {"overlap", "prefetch"}, diags_);

@@ -380,8 +380,11 @@ private:
     out.overlaps = fields.overlaps;
     if (isLoad)
       out.ahead = fields.prefetch;
-    out.name = fmt::format("{}/{}", op.operands.size() > 1 ? "" : tensorName(op.operands[0]),
-                           std::string_view(mnemonic(op.kind)));
+    ValueId first = op.operands[0];
+    if (const Op &store = body_.op(body_.value(first).def); store.kind == OpKind::Store)
+      first = store.operands[body_.value(first).result];
+    out.name =
+        fmt::format("{}/{}", op.operands.size() > 1 ? "" : tensorName(first), std::string_view(mnemonic(op.kind)));
     DimExpr bytes = program_.context->dims.constant(int64_t(0));
     for (ValueId operand : op.operands) {
       bytes = bytes + share_.bytesOf(body_.value(operand));

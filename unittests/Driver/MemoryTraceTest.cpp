@@ -273,10 +273,8 @@ std::vector<Case> cases() {
                  "plan hybrid {\n  mesh rep = 2, shard = 2\n  split B over rep, shard\n  zero 3 over shard\n"
                  "  microbatch 1\n}\n"});
   // Nothing is loaded ahead: the analysis takes units one by one.
-  const std::pair<std::string, std::string> offloads[] = {{"optimizer", "optimizer"},
-                                                          {"weight", "weight"},
-                                                          {"act", "act"},
-                                                          {"offloads", "optimizer, weight, act"}};
+  const std::pair<std::string, std::string> offloads[] = {
+      {"optimizer", "optimizer"}, {"weight", "weight"}, {"act", "act"}, {"offloads", "optimizer, weight, act"}};
   for (const auto &[name, what] : offloads) {
     std::string rules = "  offload " + what + " to host { prefetch = 0 }\n";
     all.push_back({name + "_dp", llama(4), "p", 2, "plan p {\n  mesh dp = 2\n  split B over dp\n" + rules + "}\n"});
@@ -303,8 +301,8 @@ TEST_P(MemoryTrace, PeakIsThatOfTheTrace) { expectAgreement(textOf(GetParam()));
 
 /// The peak of each place in the pipeline.
 std::vector<MemoryPeak> peaksOf(const std::string &rules) {
-  std::string text = textOf({"", llama(16), "p", 2,
-                             "plan p {\n  mesh dp = 2\n  split B over dp\n  microbatch 4\n" + rules + "}\n"});
+  std::string text =
+      textOf({"", llama(16), "p", 2, "plan p {\n  mesh dp = 2\n  split B over dp\n  microbatch 4\n" + rules + "}\n"});
   Compiled compiled(text);
   PassStats stats;
   std::vector<MemoryPeak> peaks;

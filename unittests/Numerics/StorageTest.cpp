@@ -114,9 +114,13 @@ std::set<ElementType> communicated(const Program &program, OpKind kind) {
 
 // Casts change no numbers here: what is checked is that nothing else changes, and that all that crosses ranks is cast.
 TEST(Storage, CommunicatedInAnotherType) {
-  const char *rules[] = {"", "  zero 1 over dp\n", "  zero 2 over dp\n", "  zero 3 over dp\n",
+  const char *rules[] = {"",
+                         "  zero 1 over dp\n",
+                         "  zero 2 over dp\n",
+                         "  zero 3 over dp\n",
                          "  zero 3 over dp { regather = false, sync = step }\n",
-                         "  zero 1 over dp { gather = before_forward }\n", "  zero 2 over dp { reduce = all_reduce }\n"};
+                         "  zero 1 over dp { gather = before_forward }\n",
+                         "  zero 2 over dp { reduce = all_reduce }\n"};
   for (const char *rule : rules) {
     SCOPED_TRACE(rule);
     std::string text = "use models.llama3.{llama3_8b}\nuse std.optim.{adamw}\n"

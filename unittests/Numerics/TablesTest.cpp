@@ -136,9 +136,9 @@ TEST(Tables, Storage) {
                     "AG(dp) 3"});
   expectRow(model, {"ZeRO-2, once a step", "dp = 4", 4, kB + "  zero 2 over dp { sync = step }\n", 4, "", "",
                     "AG(dp) 9, RS(dp) 9", "", "", "AG(dp) 3, RS(dp) 3"});
-  expectRow(model, {"ZeRO-1, gathered before the forward", "dp = 4", 4,
-                    kB + "  zero 1 over dp { gather = before_forward }\n", 4, "AG(dp) 9", "", "RS(dp) 9", "AG(dp) 3",
-                    "", "RS(dp) 3"});
+  expectRow(model,
+            {"ZeRO-1, gathered before the forward", "dp = 4", 4, kB + "  zero 1 over dp { gather = before_forward }\n",
+             4, "AG(dp) 9", "", "RS(dp) 9", "AG(dp) 3", "", "RS(dp) 3"});
   expectRow(model, {"ZeRO-2 by all-reduce", "dp = 4", 4, kB + "  zero 2 over dp { reduce = all_reduce }\n", 4, "",
                     "AR(dp) 9", "AG(dp) 9", "", "AR(dp) 3", "AG(dp) 3"});
   expectRow(model, {"FSDP", "dp = 4", 4, kB + kFsdp, 4, "AG(dp) 9", "AG(dp) 9, RS(dp) 9", "", "AG(dp) 3",

@@ -63,8 +63,8 @@ enum class GradientSync : uint8_t { Step, MicroBatch };
 /// What is one collective: the weights of a unit, or each weight.
 enum class StorageUnit : uint8_t { Unit, Weight };
 
-/// `zero 2 over dp in sel`, `store grads over dp in sel`: what is kept in shards over the axes that do not split a weight
-/// anyway. Where several rules name a weight, each adds its axes; the options are those of the first.
+/// `zero 2 over dp in sel`, `store grads over dp in sel`: what is kept in shards over the axes that do not split a
+/// weight anyway. Where several rules name a weight, each adds its axes; the options are those of the first.
 struct StorageRule {
   /// 1 optimizer: states and master copies. 2 grads: also gradients. 3 params: also weights.
   uint32_t stage = 1;
@@ -99,8 +99,8 @@ struct RecomputeRule {
   SourceRange where;
 };
 
-/// `offload optimizer to host { prefetch = 2 }`: what rests in the memory of the host. The first rule that names a thing
-/// counts.
+/// `offload optimizer to host { prefetch = 2 }`: what rests in the memory of the host. The first rule that names a
+/// thing counts.
 struct OffloadRule {
   /// Masters and moments are the optimizer's: copies of weights, and all other states.
   bool weights = false, masters = false, moments = false, activations = false;
