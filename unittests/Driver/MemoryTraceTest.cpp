@@ -303,7 +303,7 @@ TEST_P(MemoryTrace, PeakIsThatOfTheTrace) { expectAgreement(textOf(GetParam()));
 std::vector<MemoryPeak> peaksOf(const std::string &rules) {
   std::string text =
       textOf({"", llama(16), "p", 2, "plan p {\n  mesh dp = 2\n  split B over dp\n  microbatch 4\n" + rules + "}\n"});
-  Compiled compiled(text);
+  CompiledText compiled(text);
   PassStats stats;
   std::vector<MemoryPeak> peaks;
   std::optional<MemoryOverTime> memory;
