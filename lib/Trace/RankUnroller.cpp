@@ -424,6 +424,8 @@ private:
       node.groupKind = from.groupKind;
       node.group = plan_.groups.idOf(from.groupKind, firstRank_);
       chain(node, lastCommunication_[orderOfGroup(from.groupKind)]);
+      if (from.reducesShards)
+        awaited_ = std::exchange(lastReduction_, node.id);
     } else if (from.kind == TraceNodeKind::MemLoad || from.kind == TraceNodeKind::MemStore) {
       chain(node, from.kind == TraceNodeKind::MemLoad ? lastLoaded_ : lastStored_);
     } else {
@@ -434,6 +436,9 @@ private:
       if (previous_ == 0 && dataDeps_.empty() && isAstraSim())
         node.bytes = std::max(node.bytes, kRootBytes);
     }
+    // Gradients that wait for their reduction need memory: as FSDP2 does, compute lets one wait, not two.
+    if (node.kind == TraceNodeKind::Compute && !from.addsShards)
+      follow(std::exchange(awaited_, 0));
     // It begins with the turn in which it stands, not as soon as there is nothing else to send.
     if ((from.ahead && node.kind != TraceNodeKind::Compute) || !from.overlaps)
       follow(lastCompute_);
@@ -559,6 +564,7 @@ private:
   uint64_t nextId_ = 1;
   /// Last nodes of the orders; 0: none yet. By group kind, and by rank of the pipeline.
   uint64_t lastCompute_ = 0, lastLoaded_ = 0, lastStored_ = 0;
+  uint64_t lastReduction_ = 0, awaited_ = 0; ///< of gradients; the one before it, until a compute node follows it
   std::map<uint32_t, uint64_t> lastCommunication_, lastSent_, lastReceived_;
   std::map<uint32_t, size_t> posted_; ///< receives by sender
   uint64_t previous_ = 0;             ///< before the node at hand

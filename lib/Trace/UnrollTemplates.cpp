@@ -85,6 +85,7 @@ public:
     stats_.opVisits += body_.ops.size();
     placeSteps();
     findSideEffects();
+    findReads();
     BodyTemplate result;
     for (uint32_t i = 0; i < kernels_.steps.size(); ++i) {
       NodeTemplate &node = result.nodes[static_cast<size_t>(places_[i].phase)].emplace_back();
@@ -353,6 +354,7 @@ private:
     const auto &fields = op.get<CollectiveFields>();
     if (fields.isStorage && op.kind == OpKind::AllGather && op.part != Part::Step)
       out.ahead = prefetchOf(program_.plan);
+    out.reducesShards = fields.isStorage && op.kind != OpKind::AllGather && isBackward(op.part);
     // What moves the tensors of a whole unit has the unit's name.
     bool isOfUnit = fields.isStorage && op.operands.size() > 1;
     out.name = fmt::format("{}/{}({})", isOfUnit ? "" : tensorName(op.operands[0]), std::string_view(mnemonic(op.kind)),
@@ -368,7 +370,7 @@ private:
       for (ValueId operand : op.operands)
         out.reads.push_back(stored(operand));
       for (ValueId result : op.results)
-        out.writes.push_back(stored(result));
+        write(result, out);
     }
   }
 
@@ -395,7 +397,7 @@ private:
       return;
     annotate(op, out);
     for (ValueId value : isLoad ? llvm::ArrayRef<ValueId>(op.results) : llvm::ArrayRef<ValueId>(op.operands))
-      (isLoad ? out.writes : out.reads).push_back(stored(value));
+      isLoad ? write(value, out) : out.reads.push_back(stored(value));
   }
 
   //===--------------------------------------------------------------------===//
@@ -413,6 +415,36 @@ private:
     }
   }
 
+  /// A tensor that is new. ASTRA-sim takes each to be written once, and one that nobody reads to stay for ever: what is
+  /// updated in place is an input only, and what nobody reads is none.
+  void write(ValueId value, NodeTemplate &out) {
+    ValueId source = kernels_.source[value.index];
+    TensorTemplate made = stored(value);
+    if (inPlace_[source.index].kind == MemoryPlace::Kind::Own) {
+      if (isRead_[source.index])
+        out.writes.push_back(std::move(made));
+      return;
+    }
+    bool isThere = llvm::any_of(out.reads, [&](const TensorTemplate &other) {
+      if (other.origin.kind != made.origin.kind)
+        return false;
+      return made.origin.kind == ValueOrigin::Kind::Node ? other.name == made.name
+                                                         : other.origin.index == made.origin.index;
+    });
+    if (!isThere)
+      out.reads.push_back(std::move(made));
+  }
+
+  void findReads() {
+    isRead_.assign(body_.values.size(), false);
+    for (const Op &op : body_.ops)
+      if (!isLookedThrough(op.kind) && op.kind != OpKind::Tally)
+        for (ValueId operand : op.operands)
+          isRead_[kernels_.source[operand.index].index] = true;
+    for (const BodyOutput &output : body_.outputs)
+      isRead_[kernels_.source[output.value.index].index] = true;
+  }
+
   void annotateKernel(const Kernel &kernel, const Op &last, NodeTemplate &out) {
     annotate(last, out);
     if (last.kind == OpKind::Contract || last.kind == OpKind::Call)
@@ -420,7 +452,7 @@ private:
     for (ValueId value : kernel.reads)
       out.reads.push_back(stored(value));
     for (ValueId value : kernel.writes)
-      out.writes.push_back(stored(value));
+      write(value, out);
     for (uint32_t slot : out.buffersWritten) {
       TensorType type = body_.weights[slot].type;
       type.element = body_.weights[slot].gradient;
@@ -428,7 +460,6 @@ private:
                             .name = {},
                             .bytes = count(share_.bytesOf(type, body_.weights[slot].buffer), "bytes", last)};
       out.reads.push_back(buffer);
-      out.writes.push_back(buffer);
     }
   }
 
@@ -469,6 +500,7 @@ private:
   std::vector<NodePlace> places_;
   std::vector<llvm::SmallVector<uint32_t, 1>> scalarsOfStep_;
   std::vector<std::optional<uint32_t>> assignedByStep_;
+  std::vector<bool> isRead_; ///< by value: some node or unit reads it
   bool failed_ = false;
 };
 

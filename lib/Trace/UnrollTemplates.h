@@ -70,6 +70,8 @@ struct NodeTemplate {
   std::optional<uint32_t> ahead;
   /// Transfers to and from the host: the order of compute nodes does not wait for it.
   bool overlaps = true;
+  /// A collective that brings gradients to their shards: one may be under way while the next unit computes backward.
+  bool reducesShards = false;
   /// Adds shards of gradients when they are there: the order of compute nodes does not wait for it.
   bool addsShards = false;
 

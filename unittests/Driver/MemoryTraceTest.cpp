@@ -96,8 +96,10 @@ Judged judge(const std::vector<TracedNode> &nodes, const std::set<std::string> &
       lastReader[name] = i;
     }
     for (const auto &write : nodes[i].writes)
-      if (const std::string &name = write.first;
-          !kept.count(name) && !writer.try_emplace(name, i).second && !llvm::is_contained(nodes[i].reads, write))
+      // As ASTRA-sim's tracker has it: what is updated in place is no output.
+      if (const std::string &name = write.first; kept.count(name))
+        fault(nodes[i], name + " is there already");
+      else if (!writer.try_emplace(name, i).second)
         fault(nodes[i], name + " is written twice");
   }
   std::vector<std::vector<std::string>> endsAt(nodes.size());
@@ -306,9 +308,9 @@ std::vector<MemoryPeak> peaksOf(const std::string &rules) {
   CompiledText compiled(text);
   PassStats stats;
   std::vector<MemoryPeak> peaks;
-  std::optional<MemoryOverTime> memory;
-  if (compiled.program)
-    memory = MemoryOverTime::create(*compiled.program, stats);
+  if (!compiled.program)
+    return peaks;
+  std::optional<MemoryOverTime> memory = MemoryOverTime::create(*compiled.program, stats);
   for (uint32_t i = 0; memory && i < memory->classes(); ++i)
     peaks.push_back(*memory->peak(i));
   return peaks;
