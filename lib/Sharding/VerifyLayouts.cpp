@@ -77,6 +77,9 @@ private:
     case OpKind::AllToAll:
     case OpKind::AllGather:
       return collectiveFault(op);
+    case OpKind::Store:
+    case OpKind::Load:
+      return transferFault(op);
     default:
       return computeFault(op);
     }
@@ -117,6 +120,14 @@ private:
         if (!fits)
           return "brings " + show(op.operands[i]) + " to " + show(op.results[i]) + " over " + atoms_[atom].name;
       }
+    return std::nullopt;
+  }
+
+  /// Each rank moves what it holds.
+  std::optional<std::string> transferFault(const Op &op) const {
+    for (size_t i = 0; i < op.operands.size(); ++i)
+      if (at(op.operands[i]) != at(op.results[i]))
+        return "brings " + show(op.operands[i]) + " to " + show(op.results[i]);
     return std::nullopt;
   }
 

@@ -214,9 +214,20 @@ private:
     const Op &maker = body_.op(source.def);
     if (isCollective(maker.kind) && maker.get<CollectiveFields>().isStorage)
       name += maker.kind == OpKind::AllGather ? ".gathered" : ".reduced";
+    else if (origin(value).kind == ValueOrigin::Kind::Node && isSlotName(name)) // cast behind such a collective
+      name += ".value";
     return {.origin = origin(value),
             .name = std::move(name),
             .bytes = source.type ? count(share_.bytesOf(source), "bytes", body_.op(source.def)) : 0};
+  }
+
+  /// Whether tensors of a slot, or of its gradient buffer, are called so.
+  bool isSlotName(llvm::StringRef name) const {
+    name.consume_back(".grad");
+    auto has = [&](const auto &slots) {
+      return llvm::any_of(slots, [&](const auto &slot) { return program_.text(slot.name) == name; });
+    };
+    return has(body_.weights) || has(body_.states);
   }
 
   /// As a tensor in memory: what takes the place of a slot's goes by its name.

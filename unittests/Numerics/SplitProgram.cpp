@@ -21,8 +21,8 @@ std::string rendered(const Diagnostics &diags) {
 
 /// The passes up to `differentiate`, and those behind it.
 constexpr PassId kWhole[] = {PassId::InferShapes, PassId::Specialise, PassId::Differentiate};
-constexpr PassId kSplit[] = {PassId::AssignLayouts, PassId::InsertCollectives, PassId::Recompute,
-                             PassId::CutStages,     PassId::ShardStorage,      PassId::BuildSchedule};
+constexpr PassId kSplit[] = {PassId::AssignLayouts, PassId::InsertCollectives, PassId::Recompute,    PassId::CutStages,
+                             PassId::ShardStorage,  PassId::Offload,           PassId::BuildSchedule};
 
 void compile(const std::string &text, SourceManager &sources, ast::ASTContext &context, Diagnostics &diags,
              SplitProgram &result) {
