@@ -179,7 +179,8 @@ std::optional<MemoryPeak> MemoryOverTime::peak(uint32_t rankClass) const {
 int64_t MemoryOverTime::savedInside(UnitId unit) const {
   int64_t bytes = 0;
   for (const MemoryTensor &tensor : profiles_->flow->profileOf(unit).tensors)
-    if (!tensor.isShared && tensor.kind == MemoryKind::Activations)
+    if (!tensor.isShared && tensor.kind == MemoryKind::Activations &&
+        tensor.in(MemoryRun::Forward).made != MemoryTensor::kNever)
       bytes += tensor.bytes;
   return bytes;
 }

@@ -203,7 +203,8 @@ private:
       tensor.releasedInMerged = lastOf(kInMergedOrder);
       if (tensor.isMadeOncePerStep && isPerBatch(tensor.releasedIn))
         tensor.isShared = true;
-      bool isSaved = maker.part == Part::Forward && tensor.in(MemoryRun::Backward).read != kNever;
+      bool isBack = maker.kind == OpKind::Load && isBackward(maker.part); // from where it waited
+      bool isSaved = (maker.part == Part::Forward || isBack) && tensor.in(MemoryRun::Backward).read != kNever;
       if (maker.kind == OpKind::Store)
         tensor.kind = MemoryKind::Host;
       else if (bringsWeight(body_, maker) && maker.part != Part::Step)

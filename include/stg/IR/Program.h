@@ -280,11 +280,10 @@ struct HostFields {
   bool operator==(const HostFields &) const = default;
 };
 
-using OpFields =
-    std::variant<SlotFields, ConstantFields, IotaFields, ContractFields, MapFields, ReduceFields, StopFields,
-                 DropoutFields, MaskedFields, ViewFields, ConcatFields, AtFields, SliceFields, GatherFields,
-                 ScatterFields, AppendFields, CallFields, PadFields, BroadcastFields, ConvertFields, CollectiveFields,
-                 HostFields>;
+using OpFields = std::variant<SlotFields, ConstantFields, IotaFields, ContractFields, MapFields, ReduceFields,
+                              StopFields, DropoutFields, MaskedFields, ViewFields, ConcatFields, AtFields, SliceFields,
+                              GatherFields, ScatterFields, AppendFields, CallFields, PadFields, BroadcastFields,
+                              ConvertFields, CollectiveFields, HostFields>;
 
 struct Op {
   OpKind kind = OpKind::Constant;

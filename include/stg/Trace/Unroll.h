@@ -9,8 +9,9 @@
 //          data_deps: the values read, in this unit, in others (saved values, cotangents, messages) or behind the
 //          micro-batches (gradient buffers, scalars). ctrl_deps: one order of compute nodes, which is the schedule; one
 //          of sends and collectives (ASTRA-sim), or one per process group and per receiver (Chakra); one of the
-//          receives from each rank; one of the loads from the host and one of the stores. Nothing else, so that what may overlap does.
-//          An overlapped pair of actions is one sequence: their nodes take turns in proportion to their numbers.
+//          receives from each rank; one of the loads from the host and one of the stores. Nothing else, so that what
+//          may overlap does. An overlapped pair of actions is one sequence: their nodes take turns in proportion to
+//          their numbers.
 // Keeps    names, operations and bytes of the kernels (Analysis/Kernels.h). A kernel without operations gets 1, because
 //          readers divide by them; a node without dependencies gets enough bytes to last 1 ns (docs/traces.md).
 // Refuses  E511 OffloadTarget, E751 NothingToTrace, E752 CountTooLarge. Warns W753 GroupTagsCollide.
