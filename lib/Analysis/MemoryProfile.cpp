@@ -76,7 +76,7 @@ private:
   MemoryRun runOf(uint32_t step) const {
     const BodyKernels::Step &at = out_.kernels.steps[step];
     const Op &op = firstOp(at);
-    bool gathers = op.kind == OpKind::Load || (op.kind == OpKind::AllGather && op.get<CollectiveFields>().isStorage);
+    bool gathers = op.kind == OpKind::Load || isStorageGather(op) || feedsGather(at);
     switch (op.part) {
     case Part::Gather:
       return MemoryRun::Gather;
@@ -93,6 +93,21 @@ private:
       return MemoryRun::Step;
     }
     return MemoryRun::Step;
+  }
+
+  static bool isStorageGather(const Op &op) {
+    return op.kind == OpKind::AllGather && op.get<CollectiveFields>().isStorage;
+  }
+
+  /// A kernel that casts shards for their gather is issued with it.
+  bool feedsGather(const BodyKernels::Step &step) const {
+    if (step.kernel == BodyKernels::kNone)
+      return false;
+    return llvm::any_of(body_.ops, [&](const Op &op) {
+      return isStorageGather(op) && llvm::any_of(op.operands, [&](ValueId value) {
+               return out_.kernels.producer(body_, value) == step.kernel;
+             });
+    });
   }
 
   /// What does not stand right behind the backward: kernels, and collectives behind them.

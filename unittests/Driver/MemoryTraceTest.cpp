@@ -286,6 +286,13 @@ std::vector<Case> cases() {
                    "plan p {\n  mesh pp = 2, tp = 2\n  split H, F, V over tp\n" + rules +
                        "  pipeline over pp { schedule 1f1b }\n  microbatch 2\n}\n"});
   }
+  for (const char *options : {"", " { prefetch = 0 }", " { regather = false, sync = step }"})
+    all.push_back({std::string("comm_zero3_") + (*options == 0       ? "ahead"
+                                                 : options[3] == 'p' ? "in_turn"
+                                                                     : "held"),
+                   llama(4), "p", 2,
+                   "plan p {\n  mesh dp = 2\n  split B over dp\n  zero 3 over dp" + std::string(options) +
+                       "\n  precision { weight = f32, comm_params = bf16, comm_grad = bf16 }\n  microbatch 1\n}\n"});
   const std::string kTensor = "plan tensor {\n  mesh tp = 2\n  split H or replicate, F, V over tp\n}\n";
   all.push_back({"dropout", "gpt3_125m(L = 4, D = 32, H = 4, Dh = 8, V = 64, S = 8, B = 8, fused = false, drop = 0.1)",
                  "megatron(tp = 2, pp = 2, selective = true)", 8});
