@@ -3,6 +3,7 @@
 // GPT with dropout and attention whose scores are in memory. And what ranks of a pipeline hold under published
 // schedules (section 4.2.3 there; Qi et al. 2024, arXiv 2401.10241, Table 2).
 #include "CompiledText.h"
+#include "stg/Analysis/Cost.h"
 #include "stg/Analysis/Memory.h"
 
 namespace stg {
@@ -134,6 +135,59 @@ TEST_P(LayerActivations, AreThoseOfTheTable) {
 
 INSTANTIATE_TEST_SUITE_P(Korthikanti, LayerActivations, testing::ValuesIn(kSchemes),
                          [](const testing::TestParamInfo<Scheme> &info) { return info.param.name; });
+
+/// Bytes per rank of one layer's matrices, their gradients, master copies and moments.
+int64_t statesOfLayer(const Program &program, int64_t h) {
+  RankShare share(program);
+  int64_t sum = 0;
+  auto bytes = [&](const TensorType &type, const std::optional<Layout> &layout) {
+    return *share.bytesOf(type, layout).size();
+  };
+  for (const Unit &unit : program.units) {
+    if (program.unitPath(unit) != "blocks[2]")
+      continue;
+    const Body &body = program.body(unit);
+    for (const WeightSlot &slot : body.weights) {
+      if (*elementCount(slot.type, program.context->dims).size() < h * h)
+        continue; // a bias or a norm
+      sum += bytes(slot.type, slot.layout) + bytes({slot.gradient, slot.type.dims}, slot.buffer);
+      std::string prefix = program.text(slot.name).str() + ".";
+      for (const StateSlot &state : body.states)
+        if (program.text(state.name).starts_with(prefix))
+          sum += bytes(state.type, state.layout);
+    }
+  }
+  return sum;
+}
+
+// Fig. 1, in GiB, in the digits of Calculon's transcription: 18 bytes for each of 12 L h^2 / (t p) parameters; and the
+// activations of p stages in flight, L / p layers each, times 1 + (p - 1) / (p m) with m chunks. The rows of norms are
+// left out there.
+TEST(LayerActivation, AndStatesGiveTheBarsOfFigureOne) {
+  struct Bars {
+    int64_t layers, stages, chunks;
+    double states, tensor, both;
+  };
+  const Bars bars[] = {{48, 1, 1, 45.5625, 59.25, 9.5625},
+                       {96, 8, 3, 45.5625, 66.84375, 12.3515625},
+                       {105, 35, 3, 31.640625, 114.0234375, 23.076171875},
+                       {128, 64, 1, 32.958984375, 131.25, 26.5625}};
+  constexpr double kGiB = 1 << 30;
+  for (size_t i = 0; i < std::size(bars); ++i) {
+    const Sizes &model = kModels[i];
+    SCOPED_TRACE(model.name);
+    auto layers = static_cast<double>(bars[i].layers), p = static_cast<double>(bars[i].stages);
+    double inFlight = layers * (bars[i].chunks == 1 ? 1 : 1 + (p - 1) / (p * static_cast<double>(bars[i].chunks)));
+    for (size_t scheme : {1, 4}) {
+      CompiledText compiled(gptText(model, kSchemes[scheme].rules, kTensorRanks));
+      ASSERT_TRUE(compiled.program);
+      int64_t kept = activationsOfLayer(*compiled.program) - kSchemes[scheme].rows(kSequence, model.b, kTensorRanks);
+      EXPECT_DOUBLE_EQ(static_cast<double>(kept) * inFlight / kGiB, scheme == 1 ? bars[i].tensor : bars[i].both);
+      EXPECT_DOUBLE_EQ(static_cast<double>(statesOfLayer(*compiled.program, model.h)) * layers / p / kGiB,
+                       bars[i].states);
+    }
+  }
+}
 
 // The masks of the scores are gone with them: 34 sbh / t, and a number of four bytes per row and head.
 TEST(LayerActivation, FusedAttentionKeepsNoScores) {
