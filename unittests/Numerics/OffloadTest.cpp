@@ -85,7 +85,7 @@ TEST_P(Offload, AStepHasTheNumbersOfOneDevice) {
 /// Every rule under every plan; in checked builds each a few times.
 std::vector<std::tuple<PlanCase, RuleCase>> cases() {
 #ifdef STG_CHECKED
-  constexpr size_t kStride = 3;
+  constexpr size_t kStride = 5;
 #else
   constexpr size_t kStride = 1;
 #endif

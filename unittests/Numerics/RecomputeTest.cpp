@@ -222,7 +222,7 @@ std::string nameOfCase(const testing::TestParamInfo<Recompute::ParamType> &info)
 /// Every rule under every plan; in checked builds each plan and each rule a few times.
 std::vector<std::tuple<PlanCase, RuleCase, bool>> cases() {
 #ifdef STG_CHECKED
-  constexpr size_t kStride = 5;
+  constexpr size_t kStride = 11;
 #else
   constexpr size_t kStride = 1;
 #endif
@@ -255,7 +255,7 @@ TEST(RecomputeCommunication, KeptResultsAreNotCommunicatedAgain) {
 
 TEST(RecomputeRandom, AStepHasTheNumbersOfOneDevice) {
 #ifdef STG_CHECKED
-  constexpr uint64_t kCount = 50;
+  constexpr uint64_t kCount = 25;
 #else
   constexpr uint64_t kCount = 150;
 #endif

@@ -200,7 +200,12 @@ std::string randomStorage(std::mt19937_64 &random, const RandomModel &model, llv
 // Stages, options, scopes, recompute and pipelines over whatever else the plan splits; what no rank has twice is
 // refused.
 TEST(StorageRandom, AStepHasTheNumbersOfOneDevice) {
-  uint64_t first = firstSeed(1), count = randomCount(300), ran = 0, inShards = 0;
+#ifdef STG_CHECKED
+  constexpr uint64_t kCount = 150;
+#else
+  constexpr uint64_t kCount = 300;
+#endif
+  uint64_t first = firstSeed(1), count = randomCount(kCount), ran = 0, inShards = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     RandomModel model = randomModel(seed / 2);
     std::mt19937_64 random(seed);
