@@ -327,10 +327,7 @@ private:
     std::vector<Op> sorted;
     for (auto [place, op] : order)
       sorted.push_back(std::move(body_.ops[op]));
-    body_.ops = std::move(sorted);
-    for (uint32_t i = 0; i < body_.ops.size(); ++i)
-      for (ValueId result : body_.ops[i].results)
-        body_.values[result.index].def = OpId(i);
+    setOps(body_, std::move(sorted));
   }
 
   Program &program_;

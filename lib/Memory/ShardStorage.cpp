@@ -100,10 +100,7 @@ private:
       for (Op &op : body.ops)
         if (isAhead(op) == ahead)
           sorted.push_back(std::move(op));
-    body.ops = std::move(sorted);
-    for (uint32_t i = 0; i < body.ops.size(); ++i)
-      for (ValueId result : body.ops[i].results)
-        body.values[result.index].def = OpId(i);
+    setOps(body, std::move(sorted));
   }
 
   //===--------------------------------------------------------------------===//
@@ -343,16 +340,21 @@ private:
 
 /// Whether some weight of the program is split over each rule's axes, beyond what the plan's other rules split.
 static bool checkStorage(const Program &program, Diagnostics &diags) {
-  std::vector<bool> named(program.plan.storage.size(), false), used(named);
+  std::vector<bool> named(program.plan.storage.size(), false), used(named), seen(program.bodies.size(), false);
   for (uint32_t u = 0; u < program.units.size(); ++u) {
     const Body &body = program.body(program.units[u]);
-    for (uint32_t slot = 0; slot < body.weights.size(); ++slot)
+    bool isNew = !seen[program.units[u].body.index];
+    seen[program.units[u].body.index] = true;
+    for (uint32_t slot = 0; slot < body.weights.size(); ++slot) {
+      if (!isNew && body.weights[slot].owned)
+        continue; // rules say the same of what units of one body own
       for (uint32_t i : storageRulesOf(program.plan, weightPath(program, UnitId(u), slot))) {
         named[i] = true;
         for (const std::string &axis : program.plan.storage[i].axes)
           for (uint32_t atom : program.mesh.atomsOf(axis))
             used[i] = used[i] || body.weights[slot].layout->places[atom].isWhole();
       }
+    }
   }
   for (uint32_t i = 0; i < named.size(); ++i) {
     const StorageRule &rule = program.plan.storage[i];

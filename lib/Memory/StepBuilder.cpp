@@ -6,6 +6,13 @@
 
 namespace stg {
 
+void setOps(Body &body, std::vector<Op> ops) {
+  body.ops = std::move(ops);
+  for (uint32_t i = 0; i < body.ops.size(); ++i)
+    for (ValueId result : body.ops[i].results)
+      body.values[result.index].def = OpId(i);
+}
+
 StepBuilder::StepBuilder(Program &program, Body &body) : program_(program), body_(body), atoms_(program.mesh.atoms()) {
   for (const Value &value : body.values)
     if (value.name)

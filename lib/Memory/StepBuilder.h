@@ -10,6 +10,9 @@
 
 namespace stg {
 
+/// Gives a body its ops in another order, or others; values know who makes them.
+void setOps(Body &body, std::vector<Op> ops);
+
 class StepBuilder {
 public:
   StepBuilder(Program &program, Body &body);

@@ -316,10 +316,7 @@ private:
       for (size_t i = 0; i < body_.ops.size(); ++i)
         if (group[i] == wanted && !isReplaced[i])
           sorted.push_back(std::move(body_.ops[i]));
-    body_.ops = std::move(sorted);
-    for (uint32_t i = 0; i < body_.ops.size(); ++i)
-      for (ValueId result : body_.ops[i].results)
-        body_.values[result.index].def = OpId(i);
+    setOps(body_, std::move(sorted));
   }
 
   Program &program_;
