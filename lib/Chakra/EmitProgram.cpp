@@ -1,11 +1,10 @@
-//===- EmitProgram.cpp - a program as a directory of Chakra files -----------===//
+//===- EmitProgram.cpp - programs as Chakra traces ---------------------------===//
 
 #include "stg/Chakra/EmitProgram.h"
 #include "fmt/format.h"
-#include "stg/Chakra/TraceWriter.h"
+#include "stg/Chakra/BundleWriter.h"
+#include "stg/Chakra/TraceDirectory.h"
 #include "stg/IR/Printer.h"
-#include "stg/Trace/Unroll.h"
-#include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/Threading.h"
 #include "llvm/Support/xxhash.h"
 #include <algorithm>
@@ -15,84 +14,96 @@
 namespace stg {
 namespace {
 
-/// The image of a class with the groups and peers of one rank after the other.
-class RankImage {
-public:
-  RankImage(const NodeEncoder &encoder, const ProcessGroups &groups, uint32_t firstRank)
-      : encoder_(encoder), groups_(groups), firstRank_(firstRank), bytes_(encoder.bytes()),
-        names_(groups.kinds().size()) {}
-
-  llvm::StringRef of(uint32_t rank) {
-    // A class need not have groups of every kind.
-    for (std::string &name : names_)
-      name.clear();
-    for (const GroupPatch &patch : encoder_.patches()) {
-      std::string &name = names_[patch.kind];
-      if (name.empty())
-        name = groupName(groups_.idOf(patch.kind, rank), groups_.digits());
-      bytes_.replace(patch.offset, name.size(), name);
-    }
-    for (const PeerPatch &patch : encoder_.peers())
-      putPeer(bytes_.data() + patch.offset, patch.rank + (rank - firstRank_));
-    return bytes_;
-  }
-
-private:
-  const NodeEncoder &encoder_;
-  const ProcessGroups &groups_;
-  uint32_t firstRank_;
-  std::string bytes_;
-  std::vector<std::string> names_;
-};
-
-/// `ranks`: those of one class.
-llvm::Error writeRanks(const TraceWriter &writer, llvm::ArrayRef<uint32_t> ranks, const TraceMetadata &metadata,
-                       const NodeEncoder &encoder, const ProcessGroups &groups, unsigned threads) {
-  // Ranks in batches, in parallel; the first failure stops the rest.
-  constexpr size_t kBatch = 64;
-  std::mutex mutex;
-  std::optional<llvm::Error> failure;
-  auto writeBatch = [&](size_t first) {
-    TraceMetadata own = metadata;
-    // Ranks without groups share the image itself.
-    std::optional<RankImage> image;
-    if (!encoder.patches().empty() || !encoder.peers().empty())
-      image.emplace(encoder, groups, ranks.front());
-    for (uint32_t rank : ranks.slice(first, std::min(ranks.size() - first, kBatch))) {
-      own.rank = rank;
-      {
-        std::lock_guard lock(mutex);
-        if (failure)
-          return;
-      }
-      llvm::Error error = writer.writeRank(own, image ? image->of(own.rank) : encoder.bytes());
-      if (!error)
-        continue;
-      std::lock_guard lock(mutex);
-      if (failure)
-        llvm::consumeError(std::move(error));
-      else
-        failure.emplace(std::move(error));
-      return;
-    }
-  };
-  if (ranks.size() <= kBatch) {
-    writeBatch(0);
-  } else {
-    llvm::DefaultThreadPool pool(llvm::hardware_concurrency(threads));
-    for (size_t first = 0; first < ranks.size(); first += kBatch)
-      pool.async([&writeBatch, first] { writeBatch(first); });
-    pool.wait();
-  }
-  if (failure)
-    return std::move(*failure);
-  return llvm::Error::success();
+bundle::TraceInfo traceOf(const TraceOutput &output, const ProcessGroups &groups, const TraceMetadata &metadata,
+                          uint32_t classes) {
+  bundle::TraceInfo trace;
+  trace.folder = output.folder;
+  trace.prefix = output.prefix;
+  trace.worldSize = metadata.worldSize;
+  trace.mesh = metadata.mesh;
+  trace.programHash = metadata.programHash;
+  trace.producer = "stgc " + metadata.compilerVersion;
+  trace.groupDigits = groups.digits();
+  trace.groups = groups.formulas();
+  trace.classDigits = classDigits(*output.program);
+  for (uint32_t i = 0; i < classes; ++i)
+    trace.classes.push_back({.ranks = ranksOf(*output.program, i), .fields = {}, .segments = {}});
+  return trace;
 }
 
-llvm::Error writeGroups(const TraceWriter &writer, const ProcessGroups &groups) {
-  if (groups.empty())
-    return llvm::Error::success();
-  return writer.writeGroups(groups.list(), groups.digits());
+/// Encodes all classes, as many at once as there are threads.
+class ClassEncoder {
+public:
+  ClassEncoder(const Unroller &unroller, const bundle::TraceInfo &trace, const TraceMetadata &metadata,
+               const EncodeOptions &options, ImageSink &sink)
+      : unroller_(unroller), trace_(trace), metadata_(metadata), options_(options), sink_(sink),
+        classes_(trace.classes.size()) {}
+
+  llvm::Error run(unsigned threads) {
+    if (classes_.size() == 1) {
+      encode(0);
+    } else {
+      // Classes begin in order.
+      llvm::DefaultThreadPool pool(llvm::hardware_concurrency(threads));
+      for (uint32_t i = 0; i < classes_.size(); ++i)
+        pool.async([this, i] { encode(i); });
+      pool.wait();
+    }
+    if (fault_)
+      std::rethrow_exception(fault_);
+    return std::move(failure_);
+  }
+
+  /// By class, after run().
+  const std::vector<EmittedClass> &classes() const { return classes_; }
+
+private:
+  void encode(uint32_t rankClass) {
+    EmittedClass &own = classes_[rankClass];
+    own.ranks = trace_.classes[rankClass].ranks.size();
+    TraceMetadata metadata = metadata_;
+    metadata.rank = trace_.classes[rankClass].ranks.first;
+    try {
+      encodeClass(unroller_, rankClass, metadata, options_, [&](const ImageSegment &segment) {
+        own.nodesPerRank += segment.nodes;
+        own.bytesPerRank += segment.bytes.size();
+        if (failed_)
+          return;
+        if (llvm::Error error = sink_.take(rankClass, segment))
+          fail(std::move(error));
+      });
+    } catch (...) {
+      // A fault of ours, which the caller of emitPrograms() reports.
+      std::lock_guard lock(mutex_);
+      fault_ = std::current_exception();
+    }
+  }
+
+  /// The first failure is reported, and stops the rest.
+  void fail(llvm::Error error) {
+    std::lock_guard lock(mutex_);
+    if (failed_.exchange(true))
+      llvm::consumeError(std::move(error));
+    else
+      failure_ = std::move(error);
+  }
+
+  const Unroller &unroller_;
+  const bundle::TraceInfo &trace_;
+  const TraceMetadata &metadata_;
+  const EncodeOptions &options_;
+  ImageSink &sink_;
+  std::vector<EmittedClass> classes_;
+  std::mutex mutex_;
+  std::atomic<bool> failed_ = false;
+  llvm::Error failure_ = llvm::Error::success();
+  std::exception_ptr fault_;
+};
+
+llvm::Expected<std::unique_ptr<ImageSink>> openSink(const EmitOptions &options) {
+  if (options.form == EmitForm::Bundle)
+    return BundleWriter::create(options.output);
+  return TraceDirectory::create(options.output, options.threads);
 }
 
 } // namespace
@@ -130,37 +141,33 @@ Outcome emitPrograms(llvm::MutableArrayRef<TraceOutput> outputs, const EmitOptio
                               options.annotate == Annotate::Full ? UnrollDetail::Annotations : UnrollDetail::Costs,
                           .target = options.target};
   // Opened when the first program is encoded: a program that cannot be traced touches no disk.
-  std::optional<TraceWriter> writer;
+  std::unique_ptr<ImageSink> sink;
   for (TraceOutput &output : outputs) {
     ProcessGroups groups(*output.program);
     std::unique_ptr<Unroller> unroller = Unroller::create(*output.program, groups, unrolling, stats, diags);
     if (!unroller)
       return Outcome::Failed;
-    TraceMetadata metadata = metadataOf(*output.program, groups, options.compilerVersion);
-    if (!writer) {
-      llvm::Expected<TraceWriter> opened = TraceWriter::create(options.directory, output.prefix);
+    if (!sink) {
+      llvm::Expected<std::unique_ptr<ImageSink>> opened = openSink(options);
       if (!opened)
         return failed(opened.takeError());
-      writer.emplace(std::move(*opened));
+      sink = std::move(*opened);
     }
-    writer->select(output.folder, output.prefix);
-    NodeEncoder encoder({.annotate = options.annotate, .orderDeps = options.orderDeps, .groupDigits = groups.digits()});
-    output.summary = {};
-    for (uint32_t rankClass = 0; rankClass < unroller->classes(); ++rankClass) {
-      encoder.clear();
-      unroller->run(rankClass, [&](const TraceNode &node) { encoder.append(node); });
-      std::vector<uint32_t> ranks = ranksOf(*output.program, rankClass);
-      output.summary.classes.push_back({.ranks = ranks.size(),
-                                        .nodesPerRank = encoder.nodes(),
-                                        .bytesPerRank = encodeMetadata(metadata).size() + encoder.bytes().size()});
-      if (llvm::Error error = writeRanks(*writer, ranks, metadata, encoder, groups, options.threads))
-        return failed(std::move(error));
-    }
-    if (llvm::Error error = writeGroups(*writer, groups))
+    TraceMetadata metadata = metadataOf(*output.program, groups, options.compilerVersion);
+    bundle::TraceInfo trace = traceOf(output, groups, metadata, unroller->classes());
+    EncodeOptions encoding{
+        .annotate = options.annotate, .orderDeps = options.orderDeps, .groupDigits = groups.digits()};
+    if (llvm::Error error = sink->begin(trace))
+      return failed(std::move(error));
+    ClassEncoder classes(*unroller, trace, metadata, encoding, *sink);
+    if (llvm::Error error = classes.run(options.threads))
+      return failed(std::move(error));
+    output.summary.classes = classes.classes();
+    if (llvm::Error error = sink->end())
       return failed(std::move(error));
   }
-  if (writer)
-    if (llvm::Error error = writer->commit())
+  if (sink)
+    if (llvm::Error error = sink->commit())
       return failed(std::move(error));
   return Outcome::Done;
 }

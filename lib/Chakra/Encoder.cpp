@@ -9,6 +9,7 @@
 
 #include "stg/Chakra/Encoder.h"
 #include "fmt/format.h"
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -37,8 +38,7 @@ constexpr unsigned kStringList = 30 << 3 | 2;
 
 /// Enough for the keys, lengths and numbers of a node apart from its texts and lists.
 constexpr size_t kFixedPart = 512;
-/// A varint that has this many bytes whatever its value below 2^35.
-constexpr unsigned kPaddedBytes = 5;
+using bundle::kRankFieldBytes;
 
 constexpr unsigned varintBytes(uint64_t value) {
   // ceil(bits / 7), at least 1
@@ -47,15 +47,6 @@ constexpr unsigned varintBytes(uint64_t value) {
 
 char *putVarint(char *out, uint64_t value) {
   while (value >= 0x80) {
-    *out++ = static_cast<char>(value | 0x80);
-    value >>= 7;
-  }
-  *out++ = static_cast<char>(value);
-  return out;
-}
-
-char *putPaddedVarint(char *out, uint32_t value) {
-  for (unsigned i = 0; i + 1 < kPaddedBytes; ++i) {
     *out++ = static_cast<char>(value | 0x80);
     value >>= 7;
   }
@@ -91,8 +82,9 @@ template <size_t N> char *putNumber(char *out, char field, const char (&name)[N]
 
 template <size_t N>
 char *putPaddedNumber(char *out, char field, const char (&name)[N], unsigned valueKey, uint32_t value) {
-  out = putAttributeHead(out, field, name, valueKey, kPaddedBytes);
-  return putPaddedVarint(out, value);
+  out = putAttributeHead(out, field, name, valueKey, kRankFieldBytes);
+  bundle::putRank(out, value);
+  return out + kRankFieldBytes;
 }
 
 template <size_t N> char *putText(char *out, char field, const char (&name)[N], llvm::StringRef value) {
@@ -195,19 +187,17 @@ char chakraType(TraceNodeKind kind) {
 }
 
 char *putGroup(char *out, uint32_t group, unsigned digits) {
-  char text[10];
-  for (unsigned i = digits; i-- > 0; group /= 10)
-    text[i] = static_cast<char>('0' + group % 10);
+  char text[bundle::kMostFieldBytes];
+  bundle::putGroupId(text, group, digits);
   return putText(out, kNodeAttr, "pg_name", {text, digits});
 }
 
-} // namespace
+struct EncodedMetadata {
+  std::string bytes;
+  size_t rankEnd; ///< behind the rank
+};
 
-void putPeer(char *at, uint32_t rank) { putPaddedVarint(at, rank); }
-
-std::string groupName(uint32_t group, unsigned digits) { return fmt::format("{:0{}}", group, digits); }
-
-std::string encodeMetadata(const TraceMetadata &metadata) {
+EncodedMetadata encode(const TraceMetadata &metadata) {
   constexpr llvm::StringLiteral kUnits =
       "num_ops: floating-point operations, a multiply-add is 2; tensor_size, comm_size: bytes";
   std::string producer = "stgc " + metadata.compilerVersion;
@@ -220,6 +210,7 @@ std::string encodeMetadata(const TraceMetadata &metadata) {
   out = putText(out, kMetadataAttr, "schema", kChakraSchema);
   out = putText(out, kMetadataAttr, "producer", producer);
   out = putPaddedNumber(out, kMetadataAttr, "rank", kUint32Val, metadata.rank);
+  size_t rankEnd = out - body.data();
   out = putNumber(out, kMetadataAttr, "world_size", kUint32Val, metadata.worldSize);
   out = putText(out, kMetadataAttr, "mesh", metadata.mesh);
   if (!metadata.groupKinds.empty()) {
@@ -230,9 +221,31 @@ std::string encodeMetadata(const TraceMetadata &metadata) {
   out = putText(out, kMetadataAttr, "units", kUnits);
   body.resize(out - body.data());
 
-  char length[kPaddedBytes];
+  char length[10];
   std::string framed(length, putVarint(length, body.size()));
-  return framed + body;
+  return {framed + body, framed.size() + rankEnd};
+}
+
+} // namespace
+
+std::string groupName(uint32_t group, unsigned digits) { return fmt::format("{:0{}}", group, digits); }
+
+std::string encodeMetadata(const TraceMetadata &metadata) { return encode(metadata).bytes; }
+
+void NodeEncoder::append(const TraceMetadata &metadata) {
+  EncodedMetadata encoded = encode(metadata);
+  reserve(encoded.bytes.size());
+  std::memcpy(data_.get() + size_, encoded.bytes.data(), encoded.bytes.size());
+  patch(size_ + encoded.rankEnd - kRankFieldBytes, {bundle::RankField::Kind::Rank, 0});
+  size_ += encoded.bytes.size();
+}
+
+/// A class has a handful of fields: one per kind of group and per peer.
+void NodeEncoder::patch(size_t offset, bundle::RankField field) {
+  auto known = std::find(fields_.begin(), fields_.end(), field);
+  patches_.push_back({static_cast<uint32_t>(offset), static_cast<uint32_t>(known - fields_.begin())});
+  if (known == fields_.end())
+    fields_.push_back(field);
 }
 
 void NodeEncoder::reserve(size_t more) {
@@ -308,11 +321,15 @@ void NodeEncoder::append(const TraceNode &node) {
   if (lengthBytes != 2)
     std::memmove(frame + lengthBytes, begin, length);
   putVarint(frame, length);
+  size_t start = size_ + lengthBytes;
+  auto distance = [&](uint32_t rank) {
+    return bundle::RankField{bundle::RankField::Kind::Rank, int64_t{rank} - int64_t{firstRank_}};
+  };
   if (groupEnd != 0)
-    patches_.push_back({size_ + lengthBytes + groupEnd - options_.groupDigits, node.groupKind});
+    patch(start + groupEnd - options_.groupDigits, {bundle::RankField::Kind::Group, node.groupKind});
   if (sourceEnd != 0) {
-    peers_.push_back({size_ + lengthBytes + sourceEnd - kPaddedBytes, node.sourceRank});
-    peers_.push_back({size_ + lengthBytes + destinationEnd - kPaddedBytes, node.destinationRank});
+    patch(start + sourceEnd - kRankFieldBytes, distance(node.sourceRank));
+    patch(start + destinationEnd - kRankFieldBytes, distance(node.destinationRank));
   }
   size_ += lengthBytes + length;
   ++nodes_;

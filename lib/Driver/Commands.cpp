@@ -74,7 +74,8 @@ ExitStatus stg::build(const BuildOptions &options, DiagnosticFormat format) {
     outputs.push_back(std::move(output));
   }
   EmitOptions emit;
-  emit.directory = options.output;
+  emit.form = options.emit == EmitKind::Bundle ? EmitForm::Bundle : EmitForm::Directory;
+  emit.output = options.output;
   emit.annotate = options.annotate;
   emit.orderDeps = options.orderDeps;
   emit.target = options.target;
@@ -83,7 +84,7 @@ ExitStatus stg::build(const BuildOptions &options, DiagnosticFormat format) {
   if (emitPrograms(outputs, emit, stats, diags) == Outcome::Done)
     for (const TraceOutput &output : outputs)
       llvm::outs() << fmt::format("{}: {}, in {}\n", output.prefix, summaryText(output.summary),
-                                  output.folder.empty() ? emit.directory : emit.directory + "/" + output.folder);
+                                  output.folder.empty() ? emit.output : emit.output + "/" + output.folder);
   return finish(diags, format);
 }
 

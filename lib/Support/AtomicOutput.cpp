@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <utility>
 
 namespace stg {
 
@@ -341,6 +342,21 @@ llvm::Error OutputDirectory::writeFile(llvm::StringRef name, llvm::ArrayRef<llvm
     }
     error = writeNewFile(path.c_str(), pieces);
   }
+  return finishWriting(name, error);
+}
+
+llvm::Error OutputDirectory::appendFile(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> pieces) const {
+  std::string path = temporary_ + "/" + name.str();
+  int descriptor = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (descriptor < 0)
+    return finishWriting(name, errno);
+  int error = writeAll(descriptor, pieces);
+  if (close(descriptor) != 0 && error == 0)
+    error = errno;
+  return finishWriting(name, error);
+}
+
+llvm::Error OutputDirectory::finishWriting(llvm::StringRef name, int error) const {
   while (error != 0 && dying)
     pause(); // until the handler, in another thread, has ended the program
   return error == 0 ? llvm::Error::success() : systemError(target_ + "/" + name.str(), error);
@@ -379,6 +395,69 @@ llvm::Error OutputDirectory::commit() {
 //===----------------------------------------------------------------------===//
 // One file
 //===----------------------------------------------------------------------===//
+
+llvm::Expected<OutputFile> OutputFile::create(llvm::StringRef path) {
+  llvm::Expected<std::string> target = resolved(path);
+  if (!target)
+    return target.takeError();
+  struct stat status;
+  if (stat(target->c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+    return outputError(path, S_ISDIR(status.st_mode) ? "it is a directory" : "it exists and is no regular file");
+  OutputFile file;
+  file.target_ = *target;
+  for (unsigned attempt = 0; attempt < kNameAttempts; ++attempt) {
+    file.temporary_ = temporaryName(*target, attempt);
+    struct stat taken;
+    if (lstat(file.temporary_.c_str(), &taken) == 0)
+      continue;
+    protectFromSignals(file.temporary_);
+    file.descriptor_ = open(file.temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file.descriptor_ >= 0)
+      return file;
+    int code = errno;
+    unprotect(file.temporary_);
+    if (code != EEXIST) {
+      file.temporary_.clear();
+      return systemError(path, code);
+    }
+  }
+  file.temporary_.clear();
+  return systemError(path, EEXIST);
+}
+
+OutputFile::OutputFile(OutputFile &&other) noexcept
+    : target_(std::move(other.target_)), temporary_(std::move(other.temporary_)),
+      descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {
+  other.temporary_.clear();
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0)
+    close(descriptor_);
+  if (!temporary_.empty())
+    discard(temporary_);
+}
+
+llvm::Error OutputFile::write(llvm::ArrayRef<llvm::StringRef> pieces) {
+  if (int error = writeAll(descriptor_, pieces)) {
+    while (dying)
+      pause();
+    return systemError(target_, error);
+  }
+  for (llvm::StringRef piece : pieces)
+    size_ += piece.size();
+  return llvm::Error::success();
+}
+
+llvm::Error OutputFile::commit() {
+  // A full disk may be known only here.
+  if (fsync(descriptor_) != 0 || close(std::exchange(descriptor_, -1)) != 0 ||
+      rename(temporary_.c_str(), target_.c_str()) != 0)
+    return systemError(target_, errno);
+  unprotect(temporary_);
+  temporary_.clear();
+  return llvm::Error::success();
+}
 
 llvm::Error writeOutputFile(llvm::StringRef path, llvm::ArrayRef<llvm::StringRef> pieces) {
   if (path == "-") {

@@ -49,8 +49,19 @@ std::string axesText(llvm::ArrayRef<uint32_t> atoms, const Mesh &mesh) {
   return text;
 }
 
-ProcessGroups::ProcessGroups(const Program &program)
-    : atoms_(program.mesh.atoms()), ranks_(static_cast<uint32_t>(program.mesh.ranks())) {
+std::vector<bundle::Digit> digitsOf(llvm::ArrayRef<uint32_t> atoms, const Mesh &mesh) {
+  std::vector<MeshAtom> all = mesh.atoms();
+  std::vector<bundle::Digit> digits;
+  uint32_t weight = 1;
+  for (uint32_t atom : llvm::reverse(atoms)) {
+    digits.push_back({static_cast<uint32_t>(all[atom].stride), static_cast<uint32_t>(all[atom].size), weight});
+    weight *= static_cast<uint32_t>(all[atom].size);
+  }
+  llvm::sort(digits, [](const bundle::Digit &a, const bundle::Digit &b) { return a.stride > b.stride; });
+  return digits;
+}
+
+ProcessGroups::ProcessGroups(const Program &program) : atoms_(program.mesh.atoms()) {
   std::vector<bool> seen(program.bodies.size(), false);
   for (const Unit &unit : program.units) {
     if (seen[unit.body.index])
@@ -61,20 +72,20 @@ ProcessGroups::ProcessGroups(const Program &program)
         addKind(op.get<CollectiveFields>().atoms, program.mesh);
   }
   if (program.pipeline) {
-    pipelineAtoms_ = program.pipeline->atoms;
     for (const BufferSum &sum : program.pipeline->sums)
       addSum(*program.pipeline, sum.ranks);
-    completeSets(program);
+    nameSets(program);
   }
+  addFormulas(program);
   // The smallest that serves; where none does, the smallest, which keeps ids small.
   const uint32_t *smallest = llvm::find_if(kStrides, [&](uint32_t stride) { return stride >= kinds_.size(); });
   for (const uint32_t *stride = smallest; stride != std::end(kStrides); ++stride) {
-    stride_ = *stride;
+    numberBy(*stride);
     collision_ = findCollision();
     if (!collision_)
       return;
   }
-  stride_ = smallest != std::end(kStrides) ? *smallest : static_cast<uint32_t>(kinds_.size());
+  numberBy(smallest != std::end(kStrides) ? *smallest : static_cast<uint32_t>(kinds_.size()));
   collision_ = findCollision();
 }
 
@@ -85,19 +96,35 @@ void ProcessGroups::addKind(llvm::ArrayRef<uint32_t> atoms, const Mesh &mesh) {
   kind.atoms.assign(atoms.begin(), atoms.end());
   kind.axes = axesText(atoms, mesh);
   kind.size = static_cast<uint32_t>(groupSize(atoms, atoms_));
-  kind.count = ranks_ / kind.size;
-  addDigits(static_cast<uint32_t>(kinds_.size() - 1));
 }
 
 /// The coordinates on all other atoms number the groups.
-void ProcessGroups::addDigits(uint32_t kind) {
-  auto &digits = digits_.emplace_back();
-  int64_t weight = 1;
-  for (uint32_t atom = static_cast<uint32_t>(atoms_.size()); atom-- > 0;) {
-    if (llvm::is_contained(kinds_[kind].atoms, atom))
+void ProcessGroups::addFormulas(const Program &program) {
+  for (const GroupKind &kind : kinds_) {
+    AtomList others;
+    for (uint32_t atom = 0; atom < atoms_.size(); ++atom)
+      if (!llvm::is_contained(kind.atoms, atom))
+        others.push_back(atom);
+    bundle::GroupFormula &formula = formulas_.emplace_back();
+    formula.axes = kind.axes;
+    formula.number = digitsOf(others, program.mesh);
+    formula.count = static_cast<uint32_t>(groupSize(others, atoms_));
+    if (kind.sets.empty()) {
+      formula.spans = digitsOf(kind.atoms, program.mesh);
       continue;
-    digits.push_back({atoms_[atom].stride, atoms_[atom].size, weight});
-    weight *= atoms_[atom].size;
+    }
+    formula.places = digitsOf(kind.atoms, program.mesh);
+    formula.count *= static_cast<uint32_t>(kind.sets.size());
+    for (const auto &set : kind.sets)
+      formula.sets.emplace_back(set.begin(), set.end());
+  }
+}
+
+void ProcessGroups::numberBy(uint32_t stride) {
+  stride_ = stride;
+  for (uint32_t kind = 0; kind < formulas_.size(); ++kind) {
+    formulas_[kind].firstId = 1 + kind;
+    formulas_[kind].idStride = stride;
   }
 }
 
@@ -121,14 +148,12 @@ void ProcessGroups::addSum(const Pipeline &pipeline, llvm::ArrayRef<uint32_t> ra
   kind->sets.emplace_back(ranks.begin(), ranks.end());
 }
 
-/// Names and counts of kinds whose sets are all known.
-void ProcessGroups::completeSets(const Program &program) {
+/// Kinds whose sets are all known.
+void ProcessGroups::nameSets(const Program &program) {
   constexpr size_t kNamed = 4;
-  for (uint32_t i = 0; i < kinds_.size(); ++i) {
-    GroupKind &kind = kinds_[i];
+  for (GroupKind &kind : kinds_) {
     if (kind.sets.empty())
       continue;
-    kind.count = static_cast<uint32_t>(kind.sets.size()) * (ranks_ / program.pipeline->ranks());
     std::string text;
     for (const auto &set : llvm::ArrayRef(kind.sets).take_front(kNamed)) {
       text += text.empty() ? "" : "|";
@@ -136,7 +161,6 @@ void ProcessGroups::completeSets(const Program &program) {
         text += (rank == set.front() ? "" : "+") + std::to_string(rank);
     }
     kind.axes = axesText(kind.atoms, program.mesh) + "[" + text + (kind.sets.size() > kNamed ? "|...]" : "]");
-    addDigits(i);
   }
 }
 
@@ -154,61 +178,73 @@ uint32_t ProcessGroups::kindOfSum(llvm::ArrayRef<uint32_t> ranks) const {
   internalError("process groups", "a sum spans ranks that no sum of the program spans");
 }
 
-std::optional<uint32_t> ProcessGroups::groupOf(uint32_t kind, uint32_t rank) const {
-  int64_t number = 0;
-  for (const Digit &digit : digits_[kind])
-    number += rank / digit.stride % digit.size * digit.weight;
-  const auto &sets = kinds_[kind].sets;
-  if (sets.empty())
-    return static_cast<uint32_t>(number);
-  uint32_t place = 0;
-  for (uint32_t atom : pipelineAtoms_)
-    place = static_cast<uint32_t>(place * atoms_[atom].size + coordinate(rank, atoms_[atom]));
-  for (uint32_t i = 0; i < sets.size(); ++i)
-    if (llvm::is_contained(sets[i], place))
-      return static_cast<uint32_t>(number * static_cast<int64_t>(sets.size()) + i);
-  return std::nullopt;
-}
-
-uint32_t ProcessGroups::place(uint32_t kind, uint32_t rank) const {
-  if (std::optional<uint32_t> group = groupOf(kind, rank))
-    return *group;
+uint32_t ProcessGroups::idOf(uint32_t kind, uint32_t rank) const {
+  if (std::optional<uint32_t> group = formulas_[kind].groupOf(rank))
+    return formulas_[kind].idOf(*group);
   internalError("process groups", "a rank communicates in a kind of group in which it has none");
 }
 
 uint32_t ProcessGroups::largestId() const {
   uint32_t largest = 0;
-  for (uint32_t kind = 0; kind < kinds_.size(); ++kind)
-    largest = std::max(largest, 1 + kind + stride_ * (kinds_[kind].count - 1));
+  for (const bundle::GroupFormula &formula : formulas_)
+    largest = std::max(largest, formula.idOf(formula.count - 1));
   return largest;
 }
 
 unsigned ProcessGroups::digits() const { return static_cast<unsigned>(std::to_string(largestId()).size()); }
 
+std::optional<uint32_t> ProcessGroups::sharedRank(uint32_t firstKind, uint32_t first, uint32_t secondKind,
+                                                  uint32_t second) const {
+  if (kinds_[firstKind].size > kinds_[secondKind].size)
+    return sharedRank(secondKind, second, firstKind, first);
+  for (uint32_t rank : formulas_[firstKind].membersOf(first))
+    if (formulas_[secondKind].groupOf(rank) == second)
+      return rank;
+  return std::nullopt;
+}
+
+/// Groups by tag, so that only those whose tags meet are looked at.
 std::optional<GroupCollision> ProcessGroups::findCollision() const {
   if (largestId() < kFirstWrappedId && kinds_.size() <= stride_)
     return std::nullopt;
-  for (uint32_t first = 0; first < kinds_.size(); ++first)
-    for (uint32_t second = first + 1; second < kinds_.size(); ++second) {
-      bool shareRanks = llvm::any_of(kinds_[first].atoms,
-                                     [&](uint32_t atom) { return llvm::is_contained(kinds_[second].atoms, atom); });
-      for (uint32_t rank = 0; shareRanks && rank < ranks_; ++rank)
-        if (groupOf(first, rank) && groupOf(second, rank) && groupTagsCollide(idOf(first, rank), idOf(second, rank)))
-          return GroupCollision{.first = idOf(first, rank), .second = idOf(second, rank), .rank = rank};
+  auto shareAtoms = [&](uint32_t first, uint32_t second) {
+    return first != second && llvm::any_of(kinds_[first].atoms, [&](uint32_t atom) {
+             return llvm::is_contained(kinds_[second].atoms, atom);
+           });
+  };
+  struct Tagged {
+    int32_t tag;
+    uint32_t kind, group;
+    bool operator<(const Tagged &other) const {
+      return std::tie(tag, kind, group) < std::tie(other.tag, other.kind, other.group);
+    }
+  };
+  std::vector<Tagged> byTag;
+  for (uint32_t kind = 0; kind < kinds_.size(); ++kind)
+    for (uint32_t other = 0; other < kinds_.size(); ++other)
+      if (shareAtoms(kind, other)) {
+        for (uint32_t group = 0; group < formulas_[kind].count; ++group)
+          byTag.push_back({firstGroupTag(formulas_[kind].idOf(group)), kind, group});
+        break;
+      }
+  llvm::sort(byTag);
+  for (size_t i = 0; i < byTag.size(); ++i)
+    for (size_t j = i + 1; j < byTag.size() && byTag[j].tag - byTag[i].tag < kTagsPerGroup; ++j) {
+      if (!shareAtoms(byTag[i].kind, byTag[j].kind))
+        continue;
+      if (std::optional<uint32_t> rank = sharedRank(byTag[i].kind, byTag[i].group, byTag[j].kind, byTag[j].group))
+        return GroupCollision{.first = formulas_[byTag[i].kind].idOf(byTag[i].group),
+                              .second = formulas_[byTag[j].kind].idOf(byTag[j].group),
+                              .rank = *rank};
     }
   return std::nullopt;
 }
 
 std::vector<TraceGroup> ProcessGroups::list() const {
   std::vector<TraceGroup> groups;
-  for (uint32_t kind = 0; kind < kinds_.size(); ++kind) {
-    size_t first = groups.size();
-    for (uint32_t j = 0; j < kinds_[kind].count; ++j)
-      groups.push_back({.id = 1 + kind + stride_ * j, .ranks = {}});
-    for (uint32_t rank = 0; rank < ranks_; ++rank)
-      if (std::optional<uint32_t> group = groupOf(kind, rank))
-        groups[first + *group].ranks.push_back(rank);
-  }
+  for (const bundle::GroupFormula &formula : formulas_)
+    for (uint32_t j = 0; j < formula.count; ++j)
+      groups.push_back({.id = formula.idOf(j), .ranks = formula.membersOf(j)});
   return groups;
 }
 

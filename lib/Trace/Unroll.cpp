@@ -171,20 +171,16 @@ Outcome unroll(const Program &program, const ProcessGroups &groups, const Unroll
   return Outcome::Done;
 }
 
-std::vector<uint32_t> ranksOf(const Program &program, uint32_t rankClass) {
-  // The first rank, then every choice of the coordinates beside the pipeline's, minor ones first.
-  std::vector<MeshAtom> atoms = program.mesh.atoms();
-  AtomList pipeline = program.pipeline ? program.pipeline->atoms : AtomList();
-  std::vector<uint32_t> ranks = {firstRankOf(program, rankClass)};
-  for (uint32_t atom = static_cast<uint32_t>(atoms.size()); atom-- > 0;) {
-    if (llvm::is_contained(pipeline, atom))
-      continue;
-    size_t before = ranks.size();
-    for (uint32_t place = 1; place < atoms[atom].size; ++place)
-      for (size_t i = 0; i < before; ++i)
-        ranks.push_back(ranks[i] + place * static_cast<uint32_t>(atoms[atom].stride));
-  }
-  return ranks;
+bundle::RankSet ranksOf(const Program &program, uint32_t rankClass) {
+  AtomList others;
+  for (uint32_t atom = 0; atom < program.mesh.atoms().size(); ++atom)
+    if (!program.pipeline || !llvm::is_contained(program.pipeline->atoms, atom))
+      others.push_back(atom);
+  return {.first = firstRankOf(program, rankClass), .spans = digitsOf(others, program.mesh)};
+}
+
+std::vector<bundle::Digit> classDigits(const Program &program) {
+  return program.pipeline ? digitsOf(program.pipeline->atoms, program.mesh) : std::vector<bundle::Digit>();
 }
 
 } // namespace stg

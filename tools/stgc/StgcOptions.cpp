@@ -59,6 +59,7 @@ cl::list<std::string> includes("I", cl::Prefix, cl::value_desc("folder"),
 cl::opt<EmitKind>
     emit("emit", cl::desc("what to write:"),
          cl::values(clEnumValN(EmitKind::Et, "et", "Chakra traces, a file per rank (default)"),
+                    clEnumValN(EmitKind::Bundle, "bundle", "the traces of all ranks in one file (docs/bundle.md)"),
                     clEnumValN(EmitKind::Ir, "ir", "the program as .stgir (see --level), on standard output"),
                     clEnumValN(EmitKind::None, "none", "nothing: compile only")),
          cl::init(EmitKind::Et), cl::sub(buildCommand), cl::cat(category));
@@ -208,8 +209,9 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
   StgcOptions options;
   options.format = format;
   if (buildCommand) {
-    if (output.empty() && emit == EmitKind::Et) {
-      llvm::errs() << "error: where to? stgc " << input << " -o out/   (or --emit=none to compile only)\n";
+    if (output.empty() && (emit == EmitKind::Et || emit == EmitKind::Bundle)) {
+      llvm::errs() << "error: where to? stgc " << input << (emit == EmitKind::Et ? " -o out/" : " -o traces.stgb")
+                   << "   (or --emit=none to compile only)\n";
       return std::nullopt;
     }
     if (emit == EmitKind::Ir)

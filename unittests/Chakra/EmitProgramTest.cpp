@@ -35,7 +35,7 @@ protected:
   void TearDown() override { llvm::sys::fs::remove_directories(root); }
 
   EmitOptions options(const char *directory) {
-    return {.directory = root + "/" + directory, .prefix = "toy", .compilerVersion = "0.1.0"};
+    return {.output = root + "/" + directory, .prefix = "toy", .compilerVersion = "0.1.0"};
   }
   std::string run(ExitStatus (*command)(const VerifyOptions &, llvm::raw_ostream &, Diagnostics &), VerifyOptions to) {
     std::string text;

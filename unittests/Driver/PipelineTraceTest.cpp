@@ -96,27 +96,24 @@ Verdict check(const Program &program, TraceTarget target = TraceTarget::AstraSim
   TraceMetadata metadata = metadataOf(program, groups, "test");
   Verdict verdict;
   // The images of all classes, patched for each rank as the writer does.
-  struct Image {
-    NodeEncoder encoder;
-    uint32_t firstRank;
-  };
-  std::vector<Image> images;
+  std::vector<NodeEncoder> images;
   for (uint32_t i = 0; i < unroller->classes(); ++i) {
-    images.push_back({NodeEncoder({.groupDigits = groups.digits()}), ranksOf(program, i).front()});
+    metadata.rank = firstRankOf(program, i);
+    NodeEncoder &image = images.emplace_back(EncodeOptions{.groupDigits = groups.digits()}, metadata.rank);
+    image.append(metadata);
     std::vector<std::string> &names = verdict.names.emplace_back();
     unroller->run(i, [&](const TraceNode &node) {
-      images.back().encoder.append(node);
+      image.append(node);
       names.push_back(node.name.str());
     });
   }
   for (metadata.rank = 0; metadata.rank < metadata.worldSize; ++metadata.rank) {
-    const Image &image = images[pipelineRankOf(program, metadata.rank)];
-    std::string head = encodeMetadata(metadata), bytes = head + image.encoder.bytes().str();
-    for (const GroupPatch &patch : image.encoder.patches())
-      bytes.replace(head.size() + patch.offset, groups.digits(),
-                    groupName(groups.idOf(patch.kind, metadata.rank), groups.digits()));
-    for (const PeerPatch &patch : image.encoder.peers())
-      putPeer(bytes.data() + head.size() + patch.offset, patch.rank + metadata.rank - image.firstRank);
+    const NodeEncoder &image = images[pipelineRankOf(program, metadata.rank)];
+    bundle::FieldValues values(image.fields(), groups.formulas(), groups.digits());
+    values.select(metadata.rank);
+    std::string bytes = image.bytes().str();
+    values.apply(image.patches(), bytes);
+    EXPECT_TRUE(llvm::StringRef(bytes).starts_with(encodeMetadata(metadata)));
     TraceReader reader = TraceReader::fromBytes(bytes);
     checker.beginRank(metadata.rank, reader.metadata().has_value());
     DecodedNode node;

@@ -35,8 +35,9 @@ struct Segment {
   uint64_t place = 0; ///< of its bytes in the bundle
   uint64_t patchPlace = 0;
   uint32_t patches = 0;
-  uint32_t nodes = 0; ///< that begin in it
+  uint32_t nodes = 0;    ///< that begin in it
   uint32_t checksum = 0; ///< CRC-32 of bytes, then patches
+  uint32_t number = 0;   ///< among all segments of the bundle
 };
 
 struct RankClass {

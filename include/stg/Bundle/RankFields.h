@@ -101,7 +101,8 @@ public:
   /// Of field `index`, for the rank selected.
   std::span<const char> operator[](uint32_t index) const;
 
-  /// Replaces the fields in `bytes`, which are those of a segment from offset `from` on; fields may stand there in part.
+  /// Replaces the fields in `bytes`, which are those of a segment from offset `from` on; fields may stand there in
+  /// part.
   void apply(std::span<const FieldPatch> patches, std::span<char> bytes, uint64_t from = 0) const;
 
 private:

@@ -1,7 +1,6 @@
-//===- EmitProgram.h - a program as a directory of Chakra files -------------===//
-// Unrolls and encodes once for each class of ranks, and writes that image for
-// every rank of the class behind its own metadata, with the ids of its own process
-// groups and peers.
+//===- EmitProgram.h - programs as Chakra traces -----------------------------===//
+// Unrolls and encodes once for each class of ranks, and hands the image of the class
+// to what writes a directory of files, or a bundle.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,16 +14,20 @@
 
 namespace stg {
 
+/// A file for each rank, or all in one (Bundle/Bundle.h).
+enum class EmitForm : uint8_t { Directory, Bundle };
+
 struct EmitOptions {
-  /// The directory; replaced as a whole if it holds an earlier trace set.
-  std::string directory;
+  EmitForm form = EmitForm::Directory;
+  /// The directory, replaced as a whole if it holds an earlier trace set; or the bundle.
+  std::string output;
   /// Files are `<prefix>.<rank>.et`.
   std::string prefix;
   Annotate annotate = Annotate::Basic;
   OrderDeps orderDeps = OrderDeps::Ctrl;
   TraceTarget target = TraceTarget::AstraSim;
   std::string compilerVersion;
-  /// Threads that write files; 0: as many as the machine has. No byte depends on it.
+  /// Threads that encode and write; 0: as many as the machine has. No byte depends on it.
   unsigned threads = 0;
 };
 
@@ -49,8 +52,8 @@ struct TraceOutput {
   EmitSummary summary = {};
 };
 
-/// Writes all programs into one directory, which appears when the last is complete. Programs are as unroll() needs
-/// them. E751, E752, or E606 if the directory cannot be written; nothing is left behind then. `options.prefix` is not
+/// Writes all programs into one output, which appears when the last is complete. Programs are as unroll() needs them.
+/// E751, E752, or E606 if the output cannot be written; nothing is left behind then. `options.prefix` is not
 /// used.
 Outcome emitPrograms(llvm::MutableArrayRef<TraceOutput> outputs, const EmitOptions &options, PassStats &stats,
                      Diagnostics &diags);

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "stg/Bundle/RankFields.h"
 #include "stg/Trace/Node.h"
 #include <memory>
 
@@ -38,50 +39,43 @@ std::string groupName(uint32_t group, unsigned digits);
 /// The framed GlobalMetadata message that a rank's file begins with. Its length does not depend on the rank.
 std::string encodeMetadata(const TraceMetadata &metadata);
 
-/// The text of a group id inside an image: `groupDigits` characters.
-struct GroupPatch {
-  uint64_t offset = 0;
-  uint32_t kind = 0;
-};
-
-/// A rank number inside an image: a varint of five bytes. Within a class peers keep their distance.
-struct PeerPatch {
-  uint64_t offset = 0;
-  uint32_t rank = 0; ///< what stands there
-};
-/// Writes a rank number over that of a patch.
-void putPeer(char *at, uint32_t rank);
-
-/// Collects the framed messages of a rank's nodes. append() copies all it needs from the node.
+/// Collects the framed messages of a class of ranks, as its first rank has them, and where the fields stand that differ
+/// between its ranks. append() copies all it needs. May be emptied between two nodes, segment by segment.
 class NodeEncoder {
 public:
-  explicit NodeEncoder(const EncodeOptions &options) : options_(options) {}
+  /// `firstRank`: whose nodes are appended.
+  explicit NodeEncoder(const EncodeOptions &options, uint32_t firstRank = 0)
+      : options_(options), firstRank_(firstRank) {}
 
+  /// The file's first message, with the rank as a field.
+  void append(const TraceMetadata &metadata);
   void append(const TraceNode &node);
 
+  /// Since the last clear().
   llvm::StringRef bytes() const { return {data_.get(), size_}; }
   uint64_t nodes() const { return nodes_; }
-  /// Where ids of groups stand, which differ between ranks.
-  llvm::ArrayRef<GroupPatch> patches() const { return patches_; }
-  /// Where sources and destinations stand, which differ likewise.
-  llvm::ArrayRef<PeerPatch> peers() const { return peers_; }
-  /// Forgets the nodes and keeps the memory.
+  /// Where fields stand in bytes(), ascending.
+  const std::vector<bundle::FieldPatch> &patches() const { return patches_; }
+  /// All fields of the class so far: their numbers stay.
+  const std::vector<bundle::RankField> &fields() const { return fields_; }
+  /// Forgets the nodes and keeps the memory and the fields.
   void clear() {
     size_ = nodes_ = 0;
     patches_.clear();
-    peers_.clear();
   }
 
 private:
   void reserve(size_t more);
+  void patch(size_t offset, bundle::RankField field);
 
   EncodeOptions options_;
+  uint32_t firstRank_;
   std::unique_ptr<char[]> data_;
   size_t size_ = 0;
   size_t capacity_ = 0;
   uint64_t nodes_ = 0;
-  std::vector<GroupPatch> patches_;
-  std::vector<PeerPatch> peers_;
+  std::vector<bundle::FieldPatch> patches_;
+  std::vector<bundle::RankField> fields_;
 };
 
 } // namespace stg

@@ -8,7 +8,7 @@
 
 namespace stg {
 
-enum class EmitKind : uint8_t { Et, Ir, None };
+enum class EmitKind : uint8_t { Et, Bundle, Ir, None };
 
 struct BuildOptions {
   CompileOptions compile;
@@ -19,7 +19,8 @@ struct BuildOptions {
   TraceTarget target = TraceTarget::AstraSim;
   unsigned threads = 0; ///< 0: as many as the machine has
 };
-/// Writes the traces of each workload: one workload into `output` itself, several into folders by name.
+/// Writes the traces of each workload: one workload into `output` itself, several into folders by name; or all into one
+/// bundle.
 ExitStatus build(const BuildOptions &options, DiagnosticFormat format);
 
 struct CheckCommandOptions {

@@ -47,14 +47,40 @@ public:
   /// several threads for different names.
   llvm::Error writeFile(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> pieces) const;
 
+  /// The same at the end of a file that was written.
+  llvm::Error appendFile(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> pieces) const;
+
   /// Makes the directory appear. Nothing else may be called afterwards.
   llvm::Error commit();
 
 private:
   OutputDirectory() = default;
+  llvm::Error finishWriting(llvm::StringRef name, int error) const;
   std::string target_, temporary_;
   /// Parents of the target that create() had to make, outermost first; removed again if nothing is committed.
   std::vector<std::string> madeParents_;
+};
+
+/// A file that is written piece by piece and appears under its name at commit(), when it is on the disk. An existing
+/// regular file is replaced.
+class OutputFile {
+public:
+  static llvm::Expected<OutputFile> create(llvm::StringRef path);
+  OutputFile(OutputFile &&other) noexcept;
+  OutputFile &operator=(OutputFile &&) = delete;
+  ~OutputFile();
+
+  llvm::Error write(llvm::ArrayRef<llvm::StringRef> pieces);
+  /// Bytes written so far.
+  uint64_t size() const { return size_; }
+  /// Nothing else may be called afterwards.
+  llvm::Error commit();
+
+private:
+  OutputFile() = default;
+  std::string target_, temporary_;
+  int descriptor_ = -1;
+  uint64_t size_ = 0;
 };
 
 /// Writes one file atomically; the pieces one after the other. `-` is the standard output, and a target that exists and

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "stg/Bundle/RankFields.h"
 #include "stg/IR/Program.h"
 #include "stg/Trace/Node.h"
 
@@ -21,8 +22,6 @@ struct GroupKind {
   std::string axes;
   /// Ranks of a group, at least 2.
   uint32_t size = 0;
-  /// Groups of the kind.
-  uint32_t count = 0;
 };
 
 /// Two groups that ASTRA-sim confuses.
@@ -44,8 +43,10 @@ public:
   /// The kind with this set of pipeline ranks, over which some gradient buffer is summed.
   uint32_t kindOfSum(llvm::ArrayRef<uint32_t> ranks) const;
 
+  /// Which group of the kind a rank is in, by kind.
+  const std::vector<bundle::GroupFormula> &formulas() const { return formulas_; }
   /// Of a rank that is in a group of the kind.
-  uint32_t idOf(uint32_t kind, uint32_t rank) const { return 1 + kind + stride_ * place(kind, rank); }
+  uint32_t idOf(uint32_t kind, uint32_t rank) const;
   /// D above.
   uint32_t stride() const { return stride_; }
   uint32_t largestId() const;
@@ -58,27 +59,23 @@ public:
   std::vector<TraceGroup> list() const;
 
 private:
-  /// A coordinate of a rank and what it counts for in the number of its group.
-  struct Digit {
-    int64_t stride, size, weight;
-  };
   void addKind(llvm::ArrayRef<uint32_t> atoms, const Mesh &mesh);
   void addSum(const Pipeline &pipeline, llvm::ArrayRef<uint32_t> ranks);
-  void completeSets(const Program &program);
-  void addDigits(uint32_t kind);
-  /// Number of the group among those of its kind; nothing if the rank is in none.
-  std::optional<uint32_t> groupOf(uint32_t kind, uint32_t rank) const;
-  uint32_t place(uint32_t kind, uint32_t rank) const;
+  void nameSets(const Program &program);
+  void addFormulas(const Program &program);
+  void numberBy(uint32_t stride);
   std::optional<GroupCollision> findCollision() const;
+  std::optional<uint32_t> sharedRank(uint32_t firstKind, uint32_t first, uint32_t secondKind, uint32_t second) const;
 
   std::vector<MeshAtom> atoms_;
-  AtomList pipelineAtoms_;
-  uint32_t ranks_ = 1;
   std::vector<GroupKind> kinds_;
-  std::vector<llvm::SmallVector<Digit, 4>> digits_; ///< per kind
+  std::vector<bundle::GroupFormula> formulas_; ///< per kind
   uint32_t stride_ = 1;
   std::optional<GroupCollision> collision_;
 };
+
+/// The coordinates on the atoms as digits of a number, in which the first atom counts most; strides fall.
+std::vector<bundle::Digit> digitsOf(llvm::ArrayRef<uint32_t> atoms, const Mesh &mesh);
 
 /// Where ASTRA-sim's tags of a group begin: a million of them, in 32-bit arithmetic.
 int32_t firstGroupTag(int64_t id);

@@ -61,7 +61,8 @@ Outcome unroll(const Program &program, const ProcessGroups &groups, const Unroll
                uint32_t rankClass = 0);
 
 uint32_t firstRankOf(const Program &program, uint32_t rankClass);
-/// Ranks of a class, ascending.
-std::vector<uint32_t> ranksOf(const Program &program, uint32_t rankClass);
+bundle::RankSet ranksOf(const Program &program, uint32_t rankClass);
+/// The coordinates that make up the number of a rank's class.
+std::vector<bundle::Digit> classDigits(const Program &program);
 
 } // namespace stg
