@@ -2,7 +2,7 @@
 
 #include "stg/Chakra/EtCommands.h"
 #include "fmt/format.h"
-#include "stg/Chakra/TraceReader.h"
+#include "stg/Chakra/TraceSet.h"
 #include "stg/Support/CountText.h"
 #include "stg/Trace/TraceStats.h"
 #include "llvm/Support/FileSystem.h"
@@ -31,18 +31,15 @@ std::optional<TraceSet> findSet(llvm::ArrayRef<std::string> inputs, Diagnostics 
 }
 
 std::optional<TraceReader> openFile(const TraceSet::File &file, Diagnostics &diags) {
-  llvm::Expected<TraceReader> reader = TraceReader::open(file.path);
+  llvm::Expected<TraceReader> reader = openTrace(file);
   if (reader)
     return std::move(*reader);
   reportError(reader.takeError(), diags);
   return std::nullopt;
 }
 
-/// The group file, if there is one; false if it cannot be read.
-bool readGroups(llvm::StringRef path, std::optional<GroupTable> &into, Diagnostics &diags) {
-  if (path.empty())
-    return true;
-  llvm::Expected<GroupTable> groups = readGroupFile(path);
+/// Keeps the groups that were read; false if they cannot be.
+bool keepGroups(llvm::Expected<GroupFile> groups, std::optional<GroupTable> &into, Diagnostics &diags) {
   if (groups)
     into = std::move(*groups);
   else
@@ -262,7 +259,7 @@ ExitStatus printTraceStats(const StatsOptions &options, llvm::raw_ostream &out, 
   if (!set)
     return diags.exitStatus();
   std::optional<GroupTable> groups;
-  if (!readGroups(set->groupFile, groups, diags))
+  if (!set->groupFile.empty() && !keepGroups(readGroups(*set), groups, diags))
     return diags.exitStatus();
   TraceStats stats(options.machine, std::move(groups));
   DecodedNode node;
@@ -295,7 +292,7 @@ namespace {
 
 /// The number of ranks: as the metadata says, else as many as there are files of a whole set.
 uint32_t worldSize(const TraceSet &set, CheckScope scope) {
-  if (llvm::Expected<TraceReader> first = TraceReader::open(set.files[0].path)) {
+  if (llvm::Expected<TraceReader> first = openTrace(set.files[0])) {
     if (first->metadata())
       for (const DecodedAttribute &attribute : first->metadata()->attributes)
         if (attribute.name == "world_size" && attribute.asUnsigned())
@@ -329,14 +326,14 @@ ExitStatus verifyTraces(const VerifyOptions &options, llvm::raw_ostream &out, Di
   std::optional<TraceSet> set = findSet(options.inputs, diags);
   if (!set)
     return diags.exitStatus();
-  bool whole =
-      llvm::any_of(options.inputs, [](const std::string &input) { return llvm::sys::fs::is_directory(input); });
-  CheckOptions check{
-      .target = options.target, .scope = whole ? CheckScope::WholeSet : CheckScope::Files, .machine = options.machine};
+  CheckOptions check{.target = options.target,
+                     .scope = set->isWhole ? CheckScope::WholeSet : CheckScope::Files,
+                     .machine = options.machine};
   check.worldSize = worldSize(*set, check.scope);
-  std::string groupFile = options.groupFile.empty() ? set->groupFile : options.groupFile;
-  if (!readGroups(groupFile, check.groups, diags))
-    return diags.exitStatus();
+  if (!options.groupFile.empty() || !set->groupFile.empty())
+    if (!keepGroups(options.groupFile.empty() ? readGroups(*set) : readGroupFile(options.groupFile), check.groups,
+                    diags))
+      return diags.exitStatus();
 
   TraceFindings findings(diags, options.keep);
   TraceChecker checker(check, findings);

@@ -2,10 +2,6 @@
 
 #include "stg/Chakra/TraceReader.h"
 #include "et_def.pb.h"
-#include "llvm/ADT/SmallString.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/JSON.h"
-#include "llvm/Support/Path.h"
 #include <algorithm>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/stubs/logging.h>
@@ -14,11 +10,8 @@
 namespace stg {
 namespace {
 
-llvm::Error fileError(llvm::StringRef path, std::errc code, const llvm::Twine &what) {
-  return llvm::createFileError(path, llvm::createStringError(std::make_error_code(code), what));
-}
 llvm::Error readError(llvm::StringRef path, const llvm::Twine &what) {
-  return fileError(path, std::errc::io_error, what);
+  return llvm::createFileError(path, llvm::createStringError(std::make_error_code(std::errc::io_error), what));
 }
 
 template <typename List, typename To> void copyValues(const List &list, DecodedAttribute &to, To) {
@@ -128,9 +121,9 @@ llvm::Expected<TraceReader> TraceReader::open(llvm::StringRef path) {
   if (reader.bytes_.starts_with("\x1f\x8b")) {
     if (reader.bytes_.size() > kLargestMessage)
       return readError(path, "gzip files of 2 GiB or more are not supported; expand it first");
-    reader.expanded_ = std::make_unique<std::string>();
-    reader.badGzip_ = !expandGzip(reader.bytes_, *reader.expanded_);
-    reader.bytes_ = *reader.expanded_;
+    reader.held_ = std::make_unique<std::string>();
+    reader.badGzip_ = !expandGzip(reader.bytes_, *reader.held_);
+    reader.bytes_ = *reader.held_;
   }
   reader.readMetadata();
   return reader;
@@ -139,6 +132,14 @@ llvm::Expected<TraceReader> TraceReader::open(llvm::StringRef path) {
 TraceReader TraceReader::fromBytes(llvm::StringRef bytes) {
   TraceReader reader;
   reader.bytes_ = bytes;
+  reader.readMetadata();
+  return reader;
+}
+
+TraceReader TraceReader::owning(std::string bytes) {
+  TraceReader reader;
+  reader.held_ = std::make_unique<std::string>(std::move(bytes));
+  reader.bytes_ = *reader.held_;
   reader.readMetadata();
   return reader;
 }
@@ -208,86 +209,6 @@ bool TraceReader::next(DecodedNode &node) {
   for (int i = 0; i < parsed.attr_size(); ++i)
     decodeAttribute(parsed.attr(i), node.attributes[i]);
   return true;
-}
-
-//===----------------------------------------------------------------------===//
-// Trace sets
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// The number before `.et` (or `.et.gz`): `llama.12.et` is rank 12.
-std::optional<uint32_t> rankInName(llvm::StringRef path) {
-  llvm::StringRef name = llvm::sys::path::filename(path);
-  name.consume_back(".gz");
-  if (!name.consume_back(".et"))
-    return std::nullopt;
-  uint32_t rank;
-  if (name.rsplit('.').second.getAsInteger(10, rank))
-    return std::nullopt;
-  return rank;
-}
-
-bool isTraceFile(llvm::StringRef name) { return name.ends_with(".et") || name.ends_with(".et.gz"); }
-
-} // namespace
-
-llvm::Expected<TraceSet> findTraceSet(llvm::ArrayRef<std::string> arguments) {
-  TraceSet set;
-  auto add = [&set](llvm::StringRef path) {
-    uint32_t rank = rankInName(path).value_or(static_cast<uint32_t>(set.files.size()));
-    set.files.push_back({rank, path.str()});
-  };
-  for (const std::string &argument : arguments) {
-    if (!llvm::sys::fs::is_directory(argument)) {
-      add(argument);
-      continue;
-    }
-    std::vector<std::string> found;
-    std::error_code error;
-    for (llvm::sys::fs::directory_iterator it(argument, error), end; it != end && !error; it.increment(error)) {
-      llvm::StringRef name = llvm::sys::path::filename(it->path());
-      if (isTraceFile(name))
-        found.push_back(it->path());
-      else if (name == "comm_groups.json" || name == "comm_group.json")
-        set.groupFile = it->path();
-    }
-    if (error)
-      return readError(argument, error.message());
-    if (found.empty())
-      return fileError(argument, std::errc::invalid_argument, "holds no `.et` file");
-    llvm::sort(found);
-    llvm::for_each(found, add);
-  }
-  llvm::stable_sort(set.files, [](const auto &a, const auto &b) { return a.rank < b.rank; });
-  return set;
-}
-
-llvm::Expected<std::map<std::string, std::vector<uint32_t>>> readGroupFile(llvm::StringRef path) {
-  auto file = llvm::MemoryBuffer::getFile(path);
-  if (!file)
-    return readError(path, file.getError().message());
-  auto malformed = [path](const llvm::Twine &what) { return fileError(path, std::errc::invalid_argument, what); };
-  llvm::Expected<llvm::json::Value> json = llvm::json::parse((*file)->getBuffer());
-  if (!json)
-    return malformed(llvm::toString(json.takeError()));
-  const llvm::json::Object *object = json->getAsObject();
-  if (!object)
-    return malformed("a group file is an object of lists of ranks");
-  std::map<std::string, std::vector<uint32_t>> groups;
-  for (const auto &[key, value] : *object) {
-    const llvm::json::Array *list = value.getAsArray();
-    if (!list)
-      return malformed("group \"" + key.str() + "\" is no list");
-    std::vector<uint32_t> &ranks = groups[key.str()];
-    for (const llvm::json::Value &rank : *list) {
-      std::optional<int64_t> number = rank.getAsInteger();
-      if (!number || *number < 0 || *number > INT32_MAX)
-        return malformed("group \"" + key.str() + "\" holds something that is no rank");
-      ranks.push_back(static_cast<uint32_t>(*number));
-    }
-  }
-  return groups;
 }
 
 } // namespace stg

@@ -19,7 +19,8 @@ constexpr const char *kOverview =
     "                                                   ASTRA-sim takes for a rank that only computes\n"
     "  stg-et verify out/                               would a simulator run this to the last node?\n"
     "  stg-et diff before/ after/                       the first difference, if any\n\n"
-    "Arguments are directories (all `<prefix>.<rank>.et` in them) or files, raw or gzip.\n"
+    "Arguments are directories (all `<prefix>.<rank>.et` in them), files, raw or gzip, and bundles: traces.stgb is read\n"
+    "like the directory with the same traces, traces.stgb/train and traces.stgb/train.7.et like what is in it.\n"
     "Exit status: 0 done; 1 the traces are wrong or differ; 2 wrong command line; 3 the system failed (unreadable "
     "file,\n"
     "full disk); 70 a fault of stg-et. `stg-et <command> --help` lists the options of a command.\n";
@@ -31,7 +32,7 @@ cl::SubCommand stats("stats", "count nodes and add up flops, bytes and rooflines
 cl::SubCommand verify("verify", "check that a simulator would run the traces to the last node");
 cl::SubCommand diff("diff", "compare two traces or sets of traces");
 
-cl::list<std::string> inputs(cl::Positional, cl::OneOrMore, cl::desc("<directory or files>"), cl::sub(dump),
+cl::list<std::string> inputs(cl::Positional, cl::OneOrMore, cl::desc("<directory, bundle or files>"), cl::sub(dump),
                              cl::sub(stats), cl::sub(verify), cl::cat(category));
 cl::opt<bool> kinds("kinds", cl::desc("print the kinds of attribute values: num_ops:int64=8"), cl::sub(dump),
                     cl::cat(category));

@@ -4,7 +4,7 @@
 #include "Interp/TinyProgram.h"
 #include "Trace/TrainStep.h"
 #include "stg/Chakra/EtCommands.h"
-#include "stg/Chakra/TraceReader.h"
+#include "stg/Chakra/TraceSet.h"
 #include "stg/Shape/InferShapes.h"
 #include "stg/Support/AtomicOutput.h"
 #include "llvm/ADT/SmallString.h"

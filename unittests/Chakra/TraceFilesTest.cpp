@@ -2,7 +2,7 @@
 
 #include "et_def.pb.h"
 #include "stg/Chakra/TraceDirectory.h"
-#include "stg/Chakra/TraceReader.h"
+#include "stg/Chakra/TraceSet.h"
 #include "stg/Trace/CheckTrace.h"
 #include "stg/Trace/NodeText.h"
 #include "llvm/ADT/SmallString.h"

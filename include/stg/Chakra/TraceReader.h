@@ -10,7 +10,6 @@
 #include "stg/Trace/Node.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include <map>
 #include <memory>
 
 namespace stg {
@@ -28,10 +27,13 @@ public:
     BadGzip,
   };
 
-  /// Reads and, for gzip, expands the whole file.
+  /// Reads and, for gzip, expands the whole file. Errors are llvm::FileError: `invalid_argument` where the file is
+  /// wrong, another code where the environment failed.
   static llvm::Expected<TraceReader> open(llvm::StringRef path);
   /// The same for bytes in memory; `bytes` must outlive the reader.
   static TraceReader fromBytes(llvm::StringRef bytes);
+  /// The same for bytes that the reader keeps.
+  static TraceReader owning(std::string bytes);
   TraceReader(TraceReader &&) noexcept;
   TraceReader &operator=(TraceReader &&) noexcept;
   ~TraceReader();
@@ -56,7 +58,8 @@ private:
   std::optional<llvm::StringRef> nextMessage();
 
   std::unique_ptr<llvm::MemoryBuffer> file_;
-  std::unique_ptr<std::string> expanded_;
+  /// What is read, where that is not the file itself.
+  std::unique_ptr<std::string> held_;
   llvm::StringRef bytes_;
   uint64_t position_ = 0;
   uint64_t messageStart_ = 0;
@@ -65,27 +68,5 @@ private:
   std::optional<DecodedMetadata> metadata_;
   std::unique_ptr<Scratch> scratch_;
 };
-
-/// The files of a trace set: `<prefix>.<rank>.et`, and the group file if there is one.
-struct TraceSet {
-  struct File {
-    uint32_t rank;
-    std::string path;
-  };
-  /// By rank, then path.
-  std::vector<File> files;
-  std::string groupFile;
-};
-
-// Errors of the two below, and of TraceReader::open, are llvm::FileError. Their code is `invalid_argument` where the
-// input is wrong, and another where the environment failed.
-
-/// Finds a trace set from the arguments of a command: directories, whose `.et` files are taken, or single files. A file
-/// without a number before `.et` gets its place among the arguments as rank.
-llvm::Expected<TraceSet> findTraceSet(llvm::ArrayRef<std::string> arguments);
-
-/// Reads a group file, `{"<id>": [ranks...], ...}`. Keys stay as they are written, because readers compare numbers
-/// where producers pad.
-llvm::Expected<std::map<std::string, std::vector<uint32_t>>> readGroupFile(llvm::StringRef path);
 
 } // namespace stg
