@@ -37,6 +37,7 @@ workload w {
 TEST(Gradient, Norms) {
   checkLayer("rmsnorm(x)");
   checkLayer("layernorm(x)");
+  checkLayer("layernorm(x; bias = false)");
 }
 
 TEST(Gradient, FeedForwardLayers) {
@@ -55,18 +56,10 @@ TEST(Gradient, AttentionLayers) {
 TEST(Gradient, AttentionBias) { checkLayer("gqa(x, bias; H, KV = 1)", "let H = 2, T = 3\n  weight bias[S, T, H]"); }
 
 TEST(Gradient, Loss) {
-  check(R"(
-model m(B = 2, S = 3, V = 5) {
-  input target[B, S]: i32
-  weight w[B, S, V]
-  loss xent(w, target)
-}
-workload w {
-  model m
-  train { optimizer = sgd }
-}
-)",
-        30);
+  for (const char *call : {"xent(w, target)", "xent(w, target; z_loss = 0.1)"})
+    check(std::string("model m(B = 2, S = 3, V = 5) {\n  input target[B, S]: i32\n  weight w[B, S, V]\n  loss ") +
+              call + "\n}\nworkload w {\n  model m\n  train { optimizer = sgd }\n}\n",
+          30);
 }
 
 /// `sizes` are arguments of the model.
@@ -79,11 +72,12 @@ void checkModel(const std::string &module, const std::string &model, const std::
 TEST(Gradient, Models) {
   checkModel("llama3", "llama3_8b", "L = 2, D = 8, H = 2, KV = 1, F = 6, V = 7, B = 1, S = 4");
   checkModel("gpt3", "gpt3_125m", "L = 2, D = 8, H = 2, Dh = 4, F = 6, V = 7, B = 1, S = 4");
+  checkModel("palm", "palm_8b", "L = 2, D = 8, H = 2, Dh = 6, F = 6, V = 7, B = 1, S = 4, z_loss = 0.1");
 }
 
 /// Every product of the model has two in the backward, and nothing else counts as one: 6 FLOPs per parameter and token.
 TEST(Gradient, TheBackwardHasTwiceTheProductsOfTheModel) {
-  for (const char *model : {"llama3.{llama3_8b}", "gpt3.{gpt3_125m}"}) {
+  for (const char *model : {"llama3.{llama3_8b}", "gpt3.{gpt3_125m}", "palm.{palm_8b}"}) {
     std::string name = model;
     name = name.substr(name.find('{') + 1, name.find('}') - name.find('{') - 1);
     std::optional<Program> program =

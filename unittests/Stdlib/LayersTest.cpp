@@ -47,16 +47,12 @@ model m(B = 3, D = 5) {
   expectNear(result.output("y"), y);
 }
 
-TEST(Norm, LayernormIsItsFormula) {
-  InterpResult result = runText(R"(
-use std.norm.{layernorm}
-model m(B = 3, D = 5) {
-  input x[B, D]
-  y = f: layernorm(x; eps = 0.01)
-  output y
-}
-)");
-  auto x = numbers("x", kRows * kWidth), g = numbers("f.g", kWidth), bias = numbers("f.b", kWidth);
+void checkLayernorm(const std::string &more, bool hasBias) {
+  InterpResult result =
+      runText("use std.norm.{layernorm}\nmodel m(B = 3, D = 5) {\n  input x[B, D]\n  y = f: layernorm(x; eps = 0.01" +
+              more + ")\n  output y\n}\n");
+  auto x = numbers("x", kRows * kWidth), g = numbers("f.g", kWidth),
+       bias = hasBias ? numbers("f.b", kWidth) : std::vector<double>(kWidth);
   std::vector<double> y;
   for (size_t b = 0; b < kRows; ++b) {
     double mean = 0, variance = 0;
@@ -68,6 +64,11 @@ model m(B = 3, D = 5) {
       y.push_back((x[b * kWidth + d] - mean) / std::sqrt(variance + 0.01) * g[d] + bias[d]);
   }
   expectNear(result.output("y"), y);
+}
+
+TEST(Norm, LayernormIsItsFormula) {
+  checkLayernorm("", true);
+  checkLayernorm(", bias = false", false);
 }
 
 double silu(double a) { return a / (1 + std::exp(-a)); }
@@ -152,14 +153,10 @@ model m(B = 3, S = 2, V = 11) {
   expectNear(result.output("each_loss"), std::vector<double>(6, std::log(11.0)));
 }
 
-TEST(Loss, CrossEntropyIsItsFormula) {
-  std::optional<Program> program = compileText(R"(
-use std.loss.{xent}
-model m(B = 3, V = 4) {
-  input z[B, V], target[B]: i32
-  loss xent(z, target)
-}
-)");
+void checkCrossEntropy(const std::string &more, double zLoss) {
+  std::optional<Program> program = compileText("use std.loss.{xent}\nmodel m(B = 3, V = 4) {\n"
+                                               "  input z[B, V], target[B]: i32\n  loss xent(z, target" +
+                                               more + ")\n}\n");
   ASSERT_TRUE(program);
   interp::InterpInputs inputs;
   Tensor target;
@@ -173,9 +170,15 @@ model m(B = 3, V = 4) {
     double total = 0;
     for (size_t v = 0; v < 4; ++v)
       total += std::exp(z[b * 4 + v]);
-    loss += (std::log(total) - z[b * 4 + static_cast<size_t>(target.data[b])]) / 3;
+    double norm = std::log(total);
+    loss += (norm - z[b * 4 + static_cast<size_t>(target.data[b])] + zLoss * norm * norm) / 3;
   }
   EXPECT_NEAR(interp::interpret(*program, inputs).loss, loss, 1e-12);
+}
+
+TEST(Loss, CrossEntropyIsItsFormula) {
+  checkCrossEntropy("", 0);
+  checkCrossEntropy("; z_loss = 0.25", 0.25);
 }
 
 } // namespace

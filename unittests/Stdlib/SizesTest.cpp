@@ -41,6 +41,7 @@ TEST(Sizes, EveryLayerElaborates) {
       {"geglu(x; F)", [](const Sizes &n) { return 3 * n.D * n.F; }},
       {"rmsnorm(x)", [](const Sizes &n) { return n.D; }},
       {"layernorm(x)", [](const Sizes &n) { return 2 * n.D; }},
+      {"layernorm(x; bias = false)", [](const Sizes &n) { return n.D; }},
       {"gqa(x; H, KV)", [](const Sizes &n) { return 2 * n.D * n.D + 2 * n.D * n.D / n.H * n.KV; }},
       {"gqa(x; H, KV, qk_norm = true, out_bias = true)",
        [](const Sizes &n) { return 2 * n.D * n.D + 2 * n.D * n.D / n.H * n.KV + 2 * (n.D / n.H) + n.D; }},
@@ -63,24 +64,39 @@ TEST(Sizes, EveryLayerElaborates) {
 }
 
 TEST(Sizes, EveryModelElaborates) {
-  for (const char *module : {"models.gpt3", "models.llama2", "models.llama3", "models.mistral"}) {
+  struct Module {
+    const char *name;
+    bool isGrouped; ///< heads of keys are KV, all of width D / H; else Dh is said
+    std::function<int64_t(const Sizes &)> parameters;
+  };
+  auto llama = [](const Sizes &n) {
+    return n.L * (2 * n.D * n.D + 2 * n.D * n.D / n.H * n.KV + 3 * n.D * n.F + 2 * n.D) + 2 * n.V * n.D + n.D;
+  };
+  const Module modules[] = {
+      {"models.gpt3", false,
+       [](const Sizes &n) {
+         return n.L * (4 * n.D * n.D + 2 * n.D * n.F + 9 * n.D + n.F) + (n.V + n.S) * n.D + 2 * n.D;
+       }},
+      {"models.llama2", true, llama},
+      {"models.llama3", true, llama},
+      {"models.mistral", true, llama},
+      {"models.palm", false, [](const Sizes &n) {
+         return n.L * (2 * n.D * n.D + 2 * n.D * n.D / n.H + 3 * n.D * n.F + n.D) + n.V * n.D + n.D;
+       }}};
+  for (const auto &[module, isGrouped, parameters] : modules) {
     std::vector<std::string> models = modelsIn(module);
     EXPECT_FALSE(models.empty()) << module;
-    bool grouped = module != std::string("models.gpt3");
     for (const std::string &model : models)
       for (const Sizes &n : kSettings) {
         std::string sizes = "L = " + std::to_string(n.L) + ", B = " + std::to_string(n.B) +
                             ", S = " + std::to_string(n.S) + ", D = " + std::to_string(n.D) +
                             ", H = " + std::to_string(n.H) + ", F = " + std::to_string(n.F) +
                             ", V = " + std::to_string(n.V) +
-                            (grouped ? ", KV = " + std::to_string(n.KV) : ", Dh = " + std::to_string(n.D / n.H));
+                            (isGrouped ? ", KV = " + std::to_string(n.KV) : ", Dh = " + std::to_string(n.D / n.H));
         std::optional<Program> program = compileText("use " + std::string(module) + ".{" + model +
                                                      "}\nworkload w {\n  model " + model + "(" + sizes + ")\n}\n");
         ASSERT_TRUE(program) << model << " " << n.name;
-        int64_t expected =
-            grouped ? n.L * (2 * n.D * n.D + 2 * n.D * n.D / n.H * n.KV + 3 * n.D * n.F + 2 * n.D) + 2 * n.V * n.D + n.D
-                    : n.L * (4 * n.D * n.D + 2 * n.D * n.F + 9 * n.D + n.F) + (n.V + n.S) * n.D + 2 * n.D;
-        EXPECT_EQ(parameterCount(*program).size(), expected) << model << " " << n.name;
+        EXPECT_EQ(parameterCount(*program).size(), parameters(n)) << model << " " << n.name;
         // At the tiny setting the numbers are worked out, too.
         if (n.L == 1)
           EXPECT_TRUE(std::isfinite(interp::interpret(*program, {}).loss)) << model;
@@ -99,7 +115,8 @@ TEST(Sizes, EveryFamilyIsALayer) {
       {"models.gpt3.{gpt3}", "gpt3(ids; L, D, H, V)", 2 * (12 * 36 + 13 * 6) + (11 + 5) * 6 + 12},
       {"models.llama2.{llama2}", "llama2(ids; L, D, H, KV, F, V)", 2 * (96 + 126 + 12) + 66 + 6},
       {"models.llama3.{llama3}", "llama3(ids; L, D, H, KV, F, V)", 2 * (96 + 126 + 12) + 66 + 6},
-      {"models.mistral.{mistral}", "mistral(ids; L, D, H, KV, F, V)", 2 * (96 + 126 + 12) + 66 + 6}};
+      {"models.mistral.{mistral}", "mistral(ids; L, D, H, KV, F, V)", 2 * (96 + 126 + 12) + 66 + 6},
+      {"models.palm.{palm}", "palm(ids; L, D, H, Dh = 2, F, V)", 2 * (96 + 126 + 6) + 66 + 6}};
   for (const Family &family : families) {
     std::optional<Program> program = compileText(
         std::string("use ") + family.module +
