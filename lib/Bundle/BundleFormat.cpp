@@ -292,9 +292,13 @@ bool decodeIndex(std::span<const char> bytes, uint64_t indexPlace, std::vector<T
 }
 
 uint32_t checksumOf(std::span<const char> bytes, std::span<const FieldPatch> patches) {
-  uLong sum = crc32_z(0, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size());
-  return static_cast<uint32_t>(
-      crc32_z(sum, reinterpret_cast<const Bytef *>(patches.data()), patches.size() * sizeof(FieldPatch)));
+  uLong sum = crc32_z(0, nullptr, 0);
+  // Given no bytes at no address, zlib begins anew.
+  if (!bytes.empty())
+    sum = crc32_z(sum, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size());
+  if (!patches.empty())
+    sum = crc32_z(sum, reinterpret_cast<const Bytef *>(patches.data()), patches.size_bytes());
+  return static_cast<uint32_t>(sum);
 }
 
 } // namespace stg::bundle
