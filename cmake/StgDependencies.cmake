@@ -8,7 +8,7 @@ endif()
 llvm_map_components_to_libnames(STG_LLVM_LIBS support)
 
 find_package(Protobuf REQUIRED)
-find_package(ZLIB REQUIRED)
+find_package(ZLIB 1.2.12 REQUIRED) # crc32_combine_gen
 find_package(fmt REQUIRED)
 find_package(Threads REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)

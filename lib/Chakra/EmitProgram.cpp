@@ -103,7 +103,7 @@ private:
 llvm::Expected<std::unique_ptr<ImageSink>> openSink(const EmitOptions &options) {
   if (options.form == EmitForm::Bundle)
     return BundleWriter::create(options.output);
-  return TraceDirectory::create(options.output, options.threads);
+  return TraceDirectory::create(options.output, options.compression, options.threads);
 }
 
 } // namespace

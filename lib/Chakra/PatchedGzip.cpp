@@ -28,7 +28,7 @@ using detail::FieldByte;
 namespace {
 
 /// Bytes of a segment of a file, or a little more.
-constexpr size_t kSegmentBytes = 1 << 18;
+constexpr size_t kFileSegmentBytes = 1 << 18;
 constexpr size_t kPieceSymbols = 1 << 15;
 /// Magic number, deflate, no flags, no time, no level, Unix.
 constexpr char kHeader[] = {'\x1f', '\x8b', 8, 0, 0, 0, 0, 0, 0, 3};
@@ -139,7 +139,7 @@ void PatchedGzip::Compressor::compress() {
 
 void PatchedGzip::Compressor::writeBlock(std::span<const detail::Token> tokens, bool isLast) {
   detail::writeBlock(tokens, isLast, out_, patches_);
-  if (isLast || out_.bits() < 8 * kSegmentBytes)
+  if (isLast || out_.bits() < 8 * kFileSegmentBytes)
     return;
   // An empty stored block ends the byte, so that no field stands in two segments.
   out_.put(0, 3);
@@ -205,13 +205,14 @@ uint32_t PatchedGzip::checksum(const FieldValues &values) const {
   return checksum;
 }
 
-void PatchedGzip::read(size_t segment, const FieldValues &values, std::string &bytes) const {
+void PatchedGzip::append(size_t segment, const FieldValues &values, std::string &bytes) const {
   const Segment &from = segments_[segment];
-  bytes = from.bytes;
+  size_t start = bytes.size();
+  bytes += from.bytes;
   for (const CodePatch &patch : from.patches) {
     auto value = static_cast<uint8_t>(values[patch.field][patch.byte]);
     uint32_t bits = uint32_t{detail::reverseBits((patch.code + value) & 0xffff, patch.length)} << patch.bit % 8;
-    char *at = bytes.data() + patch.bit / 8;
+    char *at = bytes.data() + start + patch.bit / 8;
     // Every segment ends with 4 bytes or more that are no part of a field.
     for (unsigned i = 0; i < 3; ++i)
       at[i] = static_cast<char>(at[i] | bits >> 8 * i);

@@ -65,6 +65,9 @@ ExitStatus stg::build(const BuildOptions &options, DiagnosticFormat format) {
         break;
     return finish(diags, format);
   }
+  if (options.compression == Compression::Gzip && options.target == TraceTarget::AstraSim)
+    diags.report(diag::CompressedForAstraSim{})
+        .help("expand the files first, or write them for others: --target=chakra");
   // One workload: its traces are the output. Several: a folder each, by `emit … { dir }` or by name.
   std::vector<TraceOutput> outputs;
   for (const CompiledWorkload &workload : workloads) {
@@ -78,6 +81,7 @@ ExitStatus stg::build(const BuildOptions &options, DiagnosticFormat format) {
   emit.output = options.output;
   emit.annotate = options.annotate;
   emit.orderDeps = options.orderDeps;
+  emit.compression = options.compression;
   emit.target = options.target;
   emit.threads = options.threads;
   emit.compilerVersion = STG_VERSION;

@@ -83,6 +83,11 @@ cl::opt<OrderDeps>
               cl::values(clEnumValN(OrderDeps::Ctrl, "ctrl", "ctrl_deps (default)"),
                          clEnumValN(OrderDeps::Data, "data", "data_deps too, for feeders that ignore ctrl_deps")),
               cl::init(OrderDeps::Ctrl), cl::sub(buildCommand), cl::cat(category));
+cl::opt<Compression> compression("compress", cl::desc("how the files of ranks are compressed:"),
+                                 cl::values(clEnumValN(Compression::None, "none", "not (default)"),
+                                            clEnumValN(Compression::Gzip, "gzip",
+                                                       "gzip, for readers other than ASTRA-sim (docs/traces.md)")),
+                                 cl::init(Compression::None), cl::sub(buildCommand), cl::cat(category));
 cl::opt<TraceTarget> target("target", cl::desc("whose rules the traces follow:"),
                             cl::values(clEnumValN(TraceTarget::AstraSim, "astra-sim", "ASTRA-sim (default)"),
                                        clEnumValN(TraceTarget::Chakra, "chakra", "any reader of Chakra traces")),
@@ -214,9 +219,13 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
                    << "   (or --emit=none to compile only)\n";
       return std::nullopt;
     }
+    if (compression != Compression::None && emit != EmitKind::Et) {
+      usageError("--compress is about a directory of traces: --emit=et");
+      return std::nullopt;
+    }
     if (emit == EmitKind::Ir)
       compile.level = level;
-    options.command = BuildOptions{compile, input, output, emit, annotate, orderDeps, target, threads};
+    options.command = BuildOptions{compile, input, output, emit, annotate, orderDeps, compression, target, threads};
   } else if (checkCommand) {
     options.command = CheckCommandOptions{compile, {inputs.begin(), inputs.end()}};
   } else if (reportCommand) {

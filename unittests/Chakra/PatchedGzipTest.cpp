@@ -2,6 +2,9 @@
 
 #include "stg/Chakra/PatchedGzip.h"
 #include "gtest/gtest.h"
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/gzip_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <random>
 #include <zlib.h>
 
@@ -72,11 +75,9 @@ protected:
     return raw;
   }
   static std::string fileOf(const PatchedGzip &file, const FieldValues &values) {
-    std::string bytes, segment;
-    for (size_t i = 0; i < file.segments(); ++i) {
-      file.read(i, values, segment);
-      bytes += segment;
-    }
+    std::string bytes;
+    for (size_t i = 0; i < file.segments(); ++i)
+      file.append(i, values, bytes);
     return bytes;
   }
 
@@ -113,6 +114,21 @@ TEST_F(PatchedGzipTest, FieldsSideBySideAndAtBothEnds) {
   image.emplace_back();
   field(3);
   expectRanks(compressed());
+}
+
+TEST_F(PatchedGzipTest, ProtobufReadsItAsTheLegacyFeederDoes) {
+  text("in group ");
+  field(1);
+  FieldValues values(fields, groups, kGroupDigits);
+  values.select(77);
+  std::string bytes = fileOf(compressed(), values), text;
+  google::protobuf::io::ArrayInputStream file(bytes.data(), static_cast<int>(bytes.size()));
+  google::protobuf::io::GzipInputStream expanded(&file);
+  google::protobuf::io::CodedInputStream coded(&expanded);
+  EXPECT_TRUE(coded.ReadString(&text, 13));
+  EXPECT_EQ(text, "in group 0077");
+  EXPECT_FALSE(coded.ReadString(&text, 1));
+  EXPECT_EQ(expanded.ZlibErrorCode(), Z_STREAM_END);
 }
 
 TEST_F(PatchedGzipTest, EveryRankHasItsOwnFile) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "stg/Chakra/Encoder.h"
+#include "stg/Chakra/PatchedGzip.h"
 #include "stg/IR/PassStats.h"
 #include "stg/IR/Program.h"
 #include "stg/Support/Diagnostics.h"
@@ -25,13 +26,15 @@ struct EmitOptions {
   std::string prefix;
   Annotate annotate = Annotate::Basic;
   OrderDeps orderDeps = OrderDeps::Ctrl;
+  /// Of the files of a directory.
+  Compression compression = Compression::None;
   TraceTarget target = TraceTarget::AstraSim;
   std::string compilerVersion;
   /// Threads that encode and write; 0: as many as the machine has. No byte depends on it.
   unsigned threads = 0;
 };
 
-/// Of a class of ranks: each has as many nodes, and bytes in its file.
+/// Of a class of ranks: each has as many nodes, and bytes in its file before that is compressed.
 struct EmittedClass {
   uint64_t ranks = 0;
   uint64_t nodesPerRank = 0;

@@ -13,6 +13,9 @@
 
 namespace stg {
 
+/// Of the files of a trace set.
+enum class Compression : uint8_t { None, Gzip };
+
 /// A byte of a field in compressed bits: byte value v has the code `code + v` (16 bits) of `length` bits, the highest
 /// bit first. Bits of a byte count from its lowest.
 struct CodePatch {
@@ -42,8 +45,8 @@ public:
   uint64_t fileBytes() const { return fileBytes_; }
   /// Parts of the file, to be written one after the other.
   size_t segments() const { return segments_.size(); }
-  /// Replaces `bytes` by a segment of the file of the rank that is selected in `values`.
-  void read(size_t segment, const bundle::FieldValues &values, std::string &bytes) const;
+  /// Appends a segment of the file of the rank that is selected in `values`.
+  void append(size_t segment, const bundle::FieldValues &values, std::string &bytes) const;
 
 private:
   struct Segment {

@@ -16,6 +16,7 @@ struct BuildOptions {
   EmitKind emit = EmitKind::Et;
   Annotate annotate = Annotate::Basic;
   OrderDeps orderDeps = OrderDeps::Ctrl;
+  Compression compression = Compression::None;
   TraceTarget target = TraceTarget::AstraSim;
   unsigned threads = 0; ///< 0: as many as the machine has
 };
