@@ -11,6 +11,12 @@ find_package(Protobuf REQUIRED)
 find_package(ZLIB 1.2.12 REQUIRED) # crc32_combine_gen
 find_package(fmt REQUIRED)
 find_package(Threads REQUIRED)
+# For stg-mount only: a machine without it has all else.
+find_path(FUSE3_INCLUDE fuse3/fuse_lowlevel.h)
+find_library(FUSE3_LIB fuse3)
+if(NOT FUSE3_INCLUDE OR NOT FUSE3_LIB)
+  message(STATUS "no libfuse3: stg-mount is not built. Debian's libfuse3-dev has it")
+endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # ANTLR: Debian's CMake config lacks the include path, so find the parts by hand. Tool and runtime must agree on the
