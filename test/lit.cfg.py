@@ -3,8 +3,19 @@
 The tools of the build come first in PATH (stgc, stg-opt, stg-et), then FileCheck, not, count and split-file of LLVM.
 """
 import os
+import shutil
 
 import lit.formats
+
+
+def can_mount():
+    """Whether this process may mount with FUSE."""
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR))
+    except OSError:
+        return False
+    return shutil.which("fusermount3") is not None
+
 
 source_root = os.path.dirname(os.path.abspath(__file__))
 
@@ -32,9 +43,18 @@ else:
         if name in os.environ:
             config.environment[name] = os.environ[name]
 
+    # Mounting needs libfuse3 at build time and the system's consent: root, or /dev/fuse for all and fusermount3.
+    if os.path.exists(os.path.join(config.stg_tools_dir, "stg-mount")):
+        config.available_features.add("stg-mount")
+        if can_mount():
+            config.available_features.add("fuse")
+
     root = os.path.dirname(source_root)
     config.substitutions.append(("%examples", os.path.join(root, "examples")))
     config.substitutions.append(("%stdlib", os.path.join(root, "stdlib")))
     config.substitutions.append(("%build", config.stg_build_dir))
     config.substitutions.append(("%python", config.python))
+    config.substitutions.append(("%cmake", config.cmake))
+    config.substitutions.append(("%cxx", config.cxx))
+    config.substitutions.append(("%sanitizers", "-fsanitize=address,undefined" if config.stg_sanitize else ""))
     config.substitutions.append(("%scripts", os.path.join(root, "scripts")))
