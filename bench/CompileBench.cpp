@@ -2,7 +2,8 @@
 // Parsing, elaboration and passes on shipped models and a training step, unrolling and encoding deep ones, beside a
 // memory copy of the same bytes: trust the ratios, machines differ. docs/performance.md says how to run it.
 //===----------------------------------------------------------------------===//
-#include "stg/Chakra/Encoder.h"
+#include "stg/Chakra/ClassImage.h"
+#include "stg/Chakra/EmitProgram.h"
 #include "stg/Driver/Compile.h"
 #include "stg/Passes/PassManager.h"
 #include "stg/Syntax/Parser.h"
@@ -75,15 +76,26 @@ struct Deep {
     workloads = compilation.compile(*compilation.load(kSource + subject.path));
   }
 
-  void unrollInto(llvm::function_ref<void(const TraceNode &)> take) {
+  /// Calls `take` with the unroller, the groups and the number of each class.
+  void forEachClass(llvm::function_ref<void(const Unroller &, const ProcessGroups &, uint32_t rankClass)> take) {
     PassStats stats;
-    const Program &program = workloads[0].program;
-    ProcessGroups groups(program);
-    UnrollOptions options;
-    auto unroller = Unroller::create(program, groups, options, stats, compilation.diags());
+    ProcessGroups groups(program());
+    auto unroller = Unroller::create(program(), groups, {}, stats, compilation.diags());
     for (uint32_t i = 0; i < unroller->classes(); ++i)
-      unroller->run(i, take);
+      take(*unroller, groups, i);
   }
+
+  void encodeInto(llvm::function_ref<void(const ProcessGroups &, const ImageSegment &)> take) {
+    TraceMetadata metadata = metadataOf(program(), ProcessGroups(program()), "bench");
+    forEachClass([&](const Unroller &unroller, const ProcessGroups &groups, uint32_t rankClass) {
+      metadata.rank = firstRankOf(program(), rankClass);
+      encodeClass(unroller, rankClass, metadata, {.groupDigits = groups.digits()},
+                  [&](const ImageSegment &segment) { take(groups, segment); });
+    });
+  }
+
+private:
+  const Program &program() const { return workloads[0].program; }
 };
 
 void unrollOnly(benchmark::State &state, const Subject &subject) {
@@ -91,37 +103,79 @@ void unrollOnly(benchmark::State &state, const Subject &subject) {
   uint64_t nodes = 0;
   for (auto _ : state) {
     nodes = 0;
-    deep.unrollInto([&](const TraceNode &) { ++nodes; });
+    deep.forEachClass([&](const Unroller &unroller, const ProcessGroups &, uint32_t rankClass) {
+      unroller.run(rankClass, [&](const TraceNode &) { ++nodes; });
+    });
   }
   state.counters["nodes"] = static_cast<double>(nodes);
   state.counters["nodes/s"] =
       benchmark::Counter(static_cast<double>(nodes), benchmark::Counter::kIsIterationInvariantRate);
 }
 
+/// In segments, as a directory or a bundle takes them.
 void unrollAndEncode(benchmark::State &state, const Subject &subject) {
   Deep deep(subject, state.range(0));
-  NodeEncoder encoder({});
+  uint64_t nodes = 0, bytes = 0;
   for (auto _ : state) {
-    encoder.clear();
-    deep.unrollInto([&](const TraceNode &node) { encoder.append(node); });
+    nodes = bytes = 0;
+    deep.encodeInto([&](const ProcessGroups &, const ImageSegment &segment) {
+      nodes += segment.nodes;
+      bytes += segment.bytes.size();
+    });
   }
   state.counters["nodes/s"] =
-      benchmark::Counter(static_cast<double>(encoder.nodes()), benchmark::Counter::kIsIterationInvariantRate);
-  state.counters["bytes/node"] = static_cast<double>(encoder.bytes().size()) / static_cast<double>(encoder.nodes());
-  state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * static_cast<int64_t>(encoder.bytes().size()));
+      benchmark::Counter(static_cast<double>(nodes), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["bytes/node"] = static_cast<double>(bytes) / static_cast<double>(nodes);
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * bytes));
+}
+
+/// The first segment of the first class, and its fields for one rank after the other into one buffer.
+struct Image {
+  std::string bytes;
+  std::vector<bundle::FieldPatch> patches;
+  std::vector<bundle::RankField> fields;
+  std::vector<bundle::GroupFormula> groups;
+  unsigned groupDigits = 1;
+
+  explicit Image(Deep &deep) {
+    deep.encodeInto([&](const ProcessGroups &of, const ImageSegment &segment) {
+      if (!bytes.empty())
+        return;
+      bytes.assign(segment.bytes.data(), segment.bytes.size());
+      patches = segment.patches.vec();
+      fields = segment.fields.vec();
+      groups = of.formulas();
+      groupDigits = of.digits();
+    });
+  }
+};
+
+void patchRanks(benchmark::State &state, const Subject &subject) {
+  Deep deep(subject, state.range(0));
+  Image image(deep);
+  bundle::FieldValues values(image.fields, image.groups, image.groupDigits);
+  std::string target(image.bytes.size(), 0);
+  uint32_t rank = 0;
+  for (auto _ : state) {
+    std::memcpy(target.data(), image.bytes.data(), target.size());
+    values.select(rank++ % 8);
+    values.apply(image.patches, target);
+    benchmark::ClobberMemory();
+  }
+  state.counters["fields"] = static_cast<double>(image.patches.size());
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * target.size()));
 }
 
 /// The machine's own limit for the same bytes.
 void copySameBytes(benchmark::State &state, const Subject &subject) {
   Deep deep(subject, state.range(0));
-  NodeEncoder encoder({});
-  deep.unrollInto([&](const TraceNode &node) { encoder.append(node); });
-  std::string target(encoder.bytes().size(), 0);
+  Image image(deep);
+  std::string target(image.bytes.size(), 0);
   for (auto _ : state) {
-    std::memcpy(target.data(), encoder.bytes().data(), target.size());
+    std::memcpy(target.data(), image.bytes.data(), target.size());
     benchmark::ClobberMemory();
   }
-  state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * static_cast<int64_t>(target.size()));
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * target.size()));
 }
 
 } // namespace
@@ -139,10 +193,10 @@ int main(int argc, char **argv) {
   timed("compile train_llama3_8b, layers", compile, kTraining, {32, 128, 1024});
   timed("unroll llama3_8b, layers", unrollOnly, kLlama3, {10'000});
   timed("unroll and encode llama3_8b, layers", unrollAndEncode, kLlama3, {10'000});
-  timed("copy the same bytes", copySameBytes, kLlama3, {10'000});
   timed("unroll train_llama3_8b, layers", unrollOnly, kTraining, {1'000});
   timed("unroll and encode train_llama3_8b, layers", unrollAndEncode, kTraining, {1'000});
-  timed("copy the same bytes of training", copySameBytes, kTraining, {1'000});
+  timed("patch a segment of train_llama3_8b for a rank, layers", patchRanks, kTraining, {1'000});
+  timed("copy the same segment", copySameBytes, kTraining, {1'000});
   timed("compile train_llama3_405b, micro-batches", compile, kPipeline, {16, 64, 256, 1'024});
   timed("unroll and encode train_llama3_405b, micro-batches", unrollAndEncode, kPipeline, {16, 64, 256});
   benchmark::Initialize(&argc, argv);

@@ -18,6 +18,8 @@ void encodeClass(const Unroller &unroller, uint32_t rankClass, const TraceMetada
     start += bytes.size();
     encoder.clear();
   };
+  // Few nodes take more than the rest; the pages behind a short image are never touched.
+  encoder.reserve(kSegmentBytes + (64 << 10));
   encoder.append(metadata);
   unroller.run(rankClass, [&](const TraceNode &node) {
     if (encoder.bytes().size() >= kSegmentBytes)

@@ -38,6 +38,7 @@ constexpr unsigned kStringList = 30 << 3 | 2;
 
 /// Enough for the keys, lengths and numbers of a node apart from its texts and lists.
 constexpr size_t kFixedPart = 512;
+constexpr unsigned kMostVarintBytes = 10;
 using bundle::kRankFieldBytes;
 
 constexpr unsigned varintBytes(uint64_t value) {
@@ -221,7 +222,7 @@ EncodedMetadata encode(const TraceMetadata &metadata) {
   out = putText(out, kMetadataAttr, "units", kUnits);
   body.resize(out - body.data());
 
-  char length[10];
+  char length[kMostVarintBytes];
   std::string framed(length, putVarint(length, body.size()));
   return {framed + body, framed.size() + rankEnd};
 }
@@ -258,11 +259,58 @@ void NodeEncoder::reserve(size_t more) {
   data_ = std::move(bigger);
 }
 
+/// What a node says behind its dependencies.
+char *NodeEncoder::putAttributes(char *out, const TraceNode &node, FieldEnds &ends) const {
+  char *const begin = out;
+  out = putNumber(out, kNodeAttr, "is_cpu_op", kBoolVal, 0);
+  switch (node.kind) {
+  case TraceNodeKind::Compute:
+    out = putNumber(out, kNodeAttr, "num_ops", kInt64Val, node.flops);
+    out = putNumber(out, kNodeAttr, "tensor_size", kUint64Val, node.bytes);
+    break;
+  case TraceNodeKind::MemLoad:
+  case TraceNodeKind::MemStore:
+    out = putNumber(out, kNodeAttr, "tensor_size", kUint64Val, node.bytes);
+    break;
+  case TraceNodeKind::Collective:
+    out = putNumber(out, kNodeAttr, "comm_type", kInt64Val, static_cast<uint64_t>(node.collective));
+    out = putNumber(out, kNodeAttr, "comm_size", kInt64Val, node.bytes);
+    out = putGroup(out, node.group, options_.groupDigits);
+    ends.group = static_cast<uint32_t>(out - begin);
+    break;
+  case TraceNodeKind::Send:
+  case TraceNodeKind::Recv:
+    out = putNumber(out, kNodeAttr, "comm_size", kInt64Val, node.bytes);
+    out = putPaddedNumber(out, kNodeAttr, "comm_src", kInt32Val, node.sourceRank);
+    ends.source = static_cast<uint32_t>(out - begin);
+    out = putPaddedNumber(out, kNodeAttr, "comm_dst", kInt32Val, node.destinationRank);
+    ends.destination = static_cast<uint32_t>(out - begin);
+    out = putNumber(out, kNodeAttr, "comm_tag", kInt32Val, node.tag);
+    break;
+  }
+  if (options_.annotate != Annotate::None && !node.opType.empty())
+    out = putText(out, kNodeAttr, "op_type", node.opType);
+  return out;
+}
+
+const NodeEncoder::Attributes &NodeEncoder::attributesOf(const TraceNode &node) {
+  if (known_.size() <= node.likeness)
+    known_.resize(node.likeness + 1);
+  // Number 0 is no likeness: its place serves nodes that are like no other.
+  Attributes &known = known_[node.likeness];
+  if (node.likeness == 0 || known.bytes.empty()) {
+    known = {};
+    known.bytes.resize(kFixedPart + node.opType.size());
+    known.bytes.resize(putAttributes(known.bytes.data(), node, known.ends) - known.bytes.data());
+  }
+  return known;
+}
+
 void NodeEncoder::append(const TraceNode &node) {
   bool full = options_.annotate == Annotate::Full && node.annotations != nullptr;
-  // From the node's begin; behind the digits, and behind each of the two peers.
-  size_t groupEnd = 0, sourceEnd = 0, destinationEnd = 0;
-  reserve(kFixedPart + node.name.size() + node.opType.size() + (node.dataDeps.size() + node.ctrlDeps.size()) * 10 +
+  const Attributes &attributes = attributesOf(node);
+  reserve(kFixedPart + node.name.size() + attributes.bytes.size() +
+          (node.dataDeps.size() + node.ctrlDeps.size()) * kMostVarintBytes +
           (full ? annotationBound(*node.annotations) : 0));
 
   char *const frame = data_.get() + size_;
@@ -284,35 +332,9 @@ void NodeEncoder::append(const TraceNode &node) {
   } else {
     out = putDeps(out, kNodeDataDeps, node.dataDeps, node.ctrlDeps);
   }
-
-  out = putNumber(out, kNodeAttr, "is_cpu_op", kBoolVal, 0);
-  switch (node.kind) {
-  case TraceNodeKind::Compute:
-    out = putNumber(out, kNodeAttr, "num_ops", kInt64Val, node.flops);
-    out = putNumber(out, kNodeAttr, "tensor_size", kUint64Val, node.bytes);
-    break;
-  case TraceNodeKind::MemLoad:
-  case TraceNodeKind::MemStore:
-    out = putNumber(out, kNodeAttr, "tensor_size", kUint64Val, node.bytes);
-    break;
-  case TraceNodeKind::Collective:
-    out = putNumber(out, kNodeAttr, "comm_type", kInt64Val, static_cast<uint64_t>(node.collective));
-    out = putNumber(out, kNodeAttr, "comm_size", kInt64Val, node.bytes);
-    out = putGroup(out, node.group, options_.groupDigits);
-    groupEnd = out - begin;
-    break;
-  case TraceNodeKind::Send:
-  case TraceNodeKind::Recv:
-    out = putNumber(out, kNodeAttr, "comm_size", kInt64Val, node.bytes);
-    out = putPaddedNumber(out, kNodeAttr, "comm_src", kInt32Val, node.sourceRank);
-    sourceEnd = out - begin;
-    out = putPaddedNumber(out, kNodeAttr, "comm_dst", kInt32Val, node.destinationRank);
-    destinationEnd = out - begin;
-    out = putNumber(out, kNodeAttr, "comm_tag", kInt32Val, node.tag);
-    break;
-  }
-  if (options_.annotate != Annotate::None && !node.opType.empty())
-    out = putText(out, kNodeAttr, "op_type", node.opType);
+  size_t attributesAt = out - begin;
+  std::memcpy(out, attributes.bytes.data(), attributes.bytes.size());
+  out += attributes.bytes.size();
   if (full)
     out = putAnnotations(out, *node.annotations);
 
@@ -321,18 +343,20 @@ void NodeEncoder::append(const TraceNode &node) {
   if (lengthBytes != 2)
     std::memmove(frame + lengthBytes, begin, length);
   putVarint(frame, length);
-  size_t start = size_ + lengthBytes;
-  auto distance = [&](uint32_t rank) {
-    return bundle::RankField{bundle::RankField::Kind::Rank, int64_t{rank} - int64_t{firstRank_}};
-  };
-  if (groupEnd != 0)
-    patch(start + groupEnd - options_.groupDigits, {bundle::RankField::Kind::Group, node.groupKind});
-  if (sourceEnd != 0) {
-    patch(start + sourceEnd - kRankFieldBytes, distance(node.sourceRank));
-    patch(start + destinationEnd - kRankFieldBytes, distance(node.destinationRank));
-  }
+  patch(size_ + lengthBytes + attributesAt, attributes.ends, node);
   size_ += lengthBytes + length;
   ++nodes_;
+}
+
+void NodeEncoder::patch(size_t attributesAt, const FieldEnds &ends, const TraceNode &node) {
+  using Kind = bundle::RankField::Kind;
+  auto distance = [&](uint32_t rank) { return int64_t{rank} - int64_t{firstRank_}; };
+  if (ends.group != 0)
+    patch(attributesAt + ends.group - options_.groupDigits, {Kind::Group, node.groupKind});
+  if (ends.source != 0) {
+    patch(attributesAt + ends.source - kRankFieldBytes, {Kind::Rank, distance(node.sourceRank)});
+    patch(attributesAt + ends.destination - kRankFieldBytes, {Kind::Rank, distance(node.destinationRank)});
+  }
 }
 
 } // namespace stg

@@ -25,6 +25,8 @@ public:
         names_(plan.program, plan.templates, *plan.origins) {
     lastAdded_.assign(plan.origins->buffers(), 0);
     tallied_.resize(program_.scalars.size());
+    groups_.resize(plan.groups.kinds().size());
+    lastCommunication_.resize(std::max<size_t>(plan.groups.kinds().size(), 1));
     placeUnits();
     countActions();
     if (plan.messages)
@@ -253,7 +255,7 @@ private:
     node.kind = TraceNodeKind::Collective;
     node.collective = TraceCollective::AllReduce;
     node.groupKind = plan_.groups.kindOfSum(sum.ranks);
-    node.group = plan_.groups.idOf(node.groupKind, firstRank_);
+    node.group = groupOf(node.groupKind);
     node.bytes = bytes;
     std::string name = unit ? program_.unitPath(program_.units[unit->index])
                             : program_.text(program_.weights[std::get<WeightId>(sum.of).index].name).str();
@@ -358,6 +360,11 @@ private:
   bool annotates() const { return plan_.options.detail == UnrollDetail::Annotations; }
   bool isAstraSim() const { return plan_.options.target == TraceTarget::AstraSim; }
   uint32_t orderOfGroup(uint32_t kind) const { return isAstraSim() ? 0 : kind; }
+  uint32_t groupOf(uint32_t kind) {
+    if (groups_[kind] == 0)
+      groups_[kind] = plan_.groups.idOf(kind, firstRank_);
+    return groups_[kind];
+  }
 
   void openRecord(uint32_t microBatch) {
     std::vector<uint64_t> &record = records_[microBatch];
@@ -417,12 +424,13 @@ private:
     setName(unit, from, isPerBatch, microBatch);
     TraceNode node;
     node.kind = from.kind;
+    node.likeness = from.number;
     node.bytes = std::max<uint64_t>(from.bytes, 1);
     collectDependencies(unit, from, microBatch);
     if (from.kind == TraceNodeKind::Collective) {
       node.collective = from.collective;
       node.groupKind = from.groupKind;
-      node.group = plan_.groups.idOf(from.groupKind, firstRank_);
+      node.group = groupOf(from.groupKind);
       chain(node, lastCommunication_[orderOfGroup(from.groupKind)]);
       if (from.reducesShards)
         awaited_ = std::exchange(lastReduction_, node.id);
@@ -433,8 +441,10 @@ private:
       node.flops = std::max<uint64_t>(from.flops, 1);
       uint64_t none = 0;
       chain(node, from.addsShards ? none : lastCompute_);
-      if (previous_ == 0 && dataDeps_.empty() && isAstraSim())
-        node.bytes = std::max(node.bytes, kRootBytes);
+      if (previous_ == 0 && dataDeps_.empty() && isAstraSim() && node.bytes < kRootBytes) {
+        node.bytes = kRootBytes;
+        node.likeness = 0;
+      }
     }
     // Gradients that wait for their reduction need memory: as FSDP2 does, compute lets one wait, not two.
     if (node.kind == TraceNodeKind::Compute && !from.addsShards)
@@ -561,13 +571,16 @@ private:
   /// Per scalar of the step.
   std::vector<std::vector<uint64_t>> tallied_;
 
+  std::vector<uint32_t> groups_; ///< ids by kind, once they are known
+
   uint64_t nextId_ = 1;
   /// Last nodes of the orders; 0: none yet. By group kind, and by rank of the pipeline.
   uint64_t lastCompute_ = 0, lastLoaded_ = 0, lastStored_ = 0;
   uint64_t lastReduction_ = 0, awaited_ = 0; ///< of gradients; the one before it, until a compute node follows it
-  std::map<uint32_t, uint64_t> lastCommunication_, lastSent_, lastReceived_;
-  std::map<uint32_t, size_t> posted_; ///< receives by sender
-  uint64_t previous_ = 0;             ///< before the node at hand
+  std::map<uint32_t, uint64_t> lastSent_, lastReceived_;
+  std::vector<uint64_t> lastCommunication_; ///< one for all, or by group kind
+  std::map<uint32_t, size_t> posted_;       ///< receives by sender
+  uint64_t previous_ = 0;                   ///< before the node at hand
   bool gathersOnce_ = false;
   std::map<uint32_t, uint32_t> gathered_; ///< by stage: the unit whose weights are gathered for the step next
 

@@ -62,6 +62,12 @@ private:
       for (const std::vector<NodeTemplate> &phase : slot->nodes)
         nodes += phase.size();
     }
+    uint32_t number = 0;
+    for (std::optional<BodyTemplate> &body : plan_.templates)
+      if (body)
+        for (std::vector<NodeTemplate> &phase : body->nodes)
+          for (NodeTemplate &node : phase)
+            node.number = ++number;
     if (ok && nodes == 0) {
       diags.report(diag::NothingToTrace{.program = program.text(program.name)})
           .note("a trace needs at least one node, or its reader aborts");

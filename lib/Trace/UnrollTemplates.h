@@ -55,6 +55,8 @@ struct TensorTemplate {
 };
 
 struct NodeTemplate {
+  /// Among the nodes of all bodies, from 1.
+  uint32_t number = 0;
   TraceNodeKind kind = TraceNodeKind::Compute;
   /// `F`, `B`, `W`, `R`, `S` (trace.md 4).
   char action = 'F';

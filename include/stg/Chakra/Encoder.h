@@ -51,6 +51,9 @@ public:
   void append(const TraceMetadata &metadata);
   void append(const TraceNode &node);
 
+  /// Makes room for so many bytes.
+  void reserve(size_t more);
+
   /// Since the last clear().
   llvm::StringRef bytes() const { return {data_.get(), size_}; }
   uint64_t nodes() const { return nodes_; }
@@ -65,8 +68,19 @@ public:
   }
 
 private:
-  void reserve(size_t more);
+  /// Where fields end, from the begin of the attributes; 0: there is none.
+  struct FieldEnds {
+    uint32_t group = 0, source = 0, destination = 0;
+  };
+  /// What a node says behind its dependencies, annotations apart.
+  struct Attributes {
+    std::string bytes;
+    FieldEnds ends;
+  };
+  const Attributes &attributesOf(const TraceNode &node);
+  char *putAttributes(char *out, const TraceNode &node, FieldEnds &ends) const;
   void patch(size_t offset, bundle::RankField field);
+  void patch(size_t attributesAt, const FieldEnds &ends, const TraceNode &node);
 
   EncodeOptions options_;
   uint32_t firstRank_;
@@ -76,6 +90,7 @@ private:
   uint64_t nodes_ = 0;
   std::vector<bundle::FieldPatch> patches_;
   std::vector<bundle::RankField> fields_;
+  std::vector<Attributes> known_; ///< by likeness
 };
 
 } // namespace stg

@@ -80,6 +80,10 @@ struct TraceNode {
   uint32_t destinationRank = 0;
   uint32_t tag = 0;
 
+  /// Nodes with one number, other than 0, agree in everything but id, name, dependencies and annotations; on all ranks,
+  /// but for the group.
+  uint32_t likeness = 0;
+
   const TraceAnnotations *annotations = nullptr;
 };
 
