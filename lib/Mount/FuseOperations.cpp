@@ -143,8 +143,8 @@ void listFolder(fuse_req_t request, fuse_ino_t folder, size_t size, off_t offset
   std::vector<char> text(size);
   size_t used = 0;
   for (auto index = static_cast<uint64_t>(offset);; ++index) {
-    std::optional<MountEntry> entry = index < 2 ? from.tree.at(index == 0 ? folder : from.tree.parentOf(folder))
-                                                : from.tree.child(folder, index - 2);
+    std::optional<MountEntry> entry =
+        index < 2 ? from.tree.at(index == 0 ? folder : from.tree.parentOf(folder)) : from.tree.child(folder, index - 2);
     if (!entry)
       break;
     std::string name = index < 2 ? (index == 0 ? "." : "..") : from.tree.nameOf(*entry);
