@@ -171,9 +171,9 @@ TEST_F(PatchedGzipTest, TwoFieldsAreNotCopiedFromEachOther) {
 TEST_F(PatchedGzipTest, RandomImages) {
   std::mt19937 random(6);
   auto below = [&](uint32_t end) { return static_cast<uint32_t>(random() % end); };
-  for (unsigned round = 0; round < 60; ++round) {
+  for (unsigned round = 0; round < 30; ++round) {
     image = {{}};
-    uint32_t chunks = below(round % 10 == 0 ? 60000 : 2000), fieldShare = below(40), noiseShare = below(30);
+    uint32_t chunks = below(round % 10 == 0 ? 20000 : 2000), fieldShare = below(40), noiseShare = below(30);
     std::vector<std::string> words(1 + below(50));
     for (std::string &word : words)
       for (uint32_t i = 1 + below(400); i > 0; --i)
