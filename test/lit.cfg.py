@@ -8,13 +8,13 @@ import shutil
 import lit.formats
 
 
-def can_mount():
-    """Whether this process may mount with FUSE."""
+def why_not_mount():
+    """Why this process cannot mount with FUSE; None if it can."""
     try:
         os.close(os.open("/dev/fuse", os.O_RDWR))
-    except OSError:
-        return False
-    return shutil.which("fusermount3") is not None
+    except OSError as error:
+        return str(error)
+    return None if shutil.which("fusermount3") else "there is no fusermount3 (package fuse3)"
 
 
 source_root = os.path.dirname(os.path.abspath(__file__))
@@ -46,8 +46,13 @@ else:
     # Mounting needs libfuse3 at build time and the system's consent: root, or /dev/fuse for all and fusermount3.
     if os.path.exists(os.path.join(config.stg_tools_dir, "stg-mount")):
         config.available_features.add("stg-mount")
-        if can_mount():
+        reason = why_not_mount()
+        if not reason:
             config.available_features.add("fuse")
+    else:
+        reason = "stg-mount was not built (package libfuse3-dev)"
+    if reason:
+        lit_config.note("bundles cannot be mounted here, tests of that are unsupported: " + reason)
 
     root = os.path.dirname(source_root)
     config.substitutions.append(("%examples", os.path.join(root, "examples")))

@@ -79,19 +79,22 @@ std::unique_ptr<MountLog> openLog(const MountOptions &options, Diagnostics &diag
 /// A session of libfuse from its creation to the end of the mount.
 class Session {
 public:
-  Session(const MountedBundle &content, Diagnostics &diags) : content_(content), diags_(diags) {}
+  /// `directory` as the user wrote it.
+  Session(const MountedBundle &content, std::string directory, Diagnostics &diags)
+      : content_(content), directory_(std::move(directory)), diags_(diags) {}
   ~Session();
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
 
-  Outcome mount(const std::string &directory);
+  Outcome mount();
   /// Until the end of the mount.
   ExitStatus run(MountRun how);
 
 private:
-  Outcome fail(const std::string &directory, const std::string &instead);
+  Outcome fail(const std::string &instead);
 
   const MountedBundle &content_;
+  std::string directory_;
   Diagnostics &diags_;
   fuse_session *session_ = nullptr;
   bool handlesSignals_ = false, mounted_ = false;
@@ -106,15 +109,15 @@ Session::~Session() {
     fuse_session_destroy(session_);
 }
 
-Outcome Session::fail(const std::string &directory, const std::string &instead) {
+Outcome Session::fail(const std::string &instead) {
   std::string said = firstMessage();
-  auto shown = diags_.report(diag::MountFailed{.path = directory, .reason = said.empty() ? instead : said});
+  auto shown = diags_.report(diag::MountFailed{.path = directory_, .reason = said.empty() ? instead : said});
   if (access("/dev/fuse", R_OK | W_OK) != 0)
     shown.help("this needs /dev/fuse: `modprobe fuse`; in a container, `--device /dev/fuse --cap-add SYS_ADMIN`");
   return Outcome::Failed;
 }
 
-Outcome Session::mount(const std::string &directory) {
+Outcome Session::mount() {
   fuse_args arguments = FUSE_ARGS_INIT(0, nullptr);
   char *options = nullptr;
   // What `df` and /proc/mounts show.
@@ -128,17 +131,19 @@ Outcome Session::mount(const std::string &directory) {
   fuse_opt_free_args(&arguments);
   std::free(options);
   if (!session_)
-    return fail(directory, "libfuse refused");
+    return fail("libfuse refused");
   handlesSignals_ = fuse_set_signal_handlers(session_) == 0;
-  mounted_ = fuse_session_mount(session_, directory.c_str()) == 0;
-  return mounted_ ? Outcome::Done : fail(directory, "the system refused");
+  // Unmounting comes after the process has left its directory.
+  std::error_code fault;
+  mounted_ = fuse_session_mount(session_, fs::canonical(directory_, fault).c_str()) == 0;
+  return mounted_ ? Outcome::Done : fail("the system refused");
 }
 
 ExitStatus Session::run(MountRun how) {
   constexpr unsigned kMostThreads = 16;
   // Threads do not survive the fork in it: they are started by the loop.
   if (fuse_daemonize(how == MountRun::Foreground) != 0) {
-    diags_.report(diag::MountFailed{.path = content_.path, .reason = std::strerror(errno)});
+    diags_.report(diag::MountFailed{.path = directory_, .reason = std::strerror(errno)});
     return ExitStatus::Environment;
   }
   fuse_loop_config *threads = fuse_loop_cfg_create();
@@ -172,7 +177,8 @@ ExitStatus mountBundle(const MountOptions &options, Diagnostics &diags) {
     return diags.exitStatus();
   // The process leaves its directory when it goes to the background.
   MountTree tree(bundle->traces());
-  MountedBundle content{.bundle = *bundle, .tree = tree, .log = *log, .path = fs::absolute(options.bundle)};
+  std::error_code fault;
+  MountedBundle content{.bundle = *bundle, .tree = tree, .log = *log, .path = fs::absolute(options.bundle, fault)};
   content.file = ::open(content.path.c_str(), O_RDONLY | O_CLOEXEC);
   if (content.file < 0 || fstat(content.file, &content.facts) != 0) {
     diags.report(diag::FileUnreadable{.path = options.bundle, .reason = std::strerror(errno)});
@@ -180,9 +186,8 @@ ExitStatus mountBundle(const MountOptions &options, Diagnostics &diags) {
   }
   ExitStatus status;
   {
-    Session session(content, diags);
-    status = session.mount(fs::canonical(options.directory)) == Outcome::Done ? session.run(options.run)
-                                                                              : diags.exitStatus();
+    Session session(content, options.directory, diags);
+    status = session.mount() == Outcome::Done ? session.run(options.run) : diags.exitStatus();
   }
   ::close(content.file);
   return status;

@@ -59,8 +59,10 @@ int main(int count, char **arguments) {
   size_t length = stg_bundle_file_name(bundle, 0, 0, cut, sizeof cut);
   printf("%s of %u characters\n", cut, (unsigned)length);
   printf("behind the end: %d\n", (int)stg_bundle_read(bundle, 0, 0, UINT64_MAX, cut, 1));
-  printf("no such rank: %d: %s\n", (int)stg_bundle_read(bundle, 0, ranks, 0, cut, 1), stg_bundle_error());
-  printf("no such trace: %u: %s\n", (unsigned)stg_bundle_ranks(bundle, 7), stg_bundle_error());
+  int64_t failed = stg_bundle_read(bundle, 0, ranks, 0, cut, 1);
+  printf("no such rank: %d: %s\n", (int)failed, stg_bundle_error());
+  uint32_t none = stg_bundle_ranks(bundle, 7);
+  printf("no such trace: %u: %s\n", (unsigned)none, stg_bundle_error());
   stg_bundle_close(bundle);
   return 0;
 }
