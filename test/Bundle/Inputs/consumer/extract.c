@@ -32,21 +32,18 @@ static int extract(const stg_bundle *bundle, uint32_t rank, const char *folder) 
   return at == stg_bundle_file_size(bundle, 0, rank) ? 0 : 3;
 }
 
-int main(int count, char **arguments) {
-  if (count != 3)
-    return 2;
-  stg_bundle *bundle = stg_bundle_open(arguments[1]);
-  if (!bundle || stg_bundle_verify(bundle) != 0)
+static int extract_all(const stg_bundle *bundle, const char *folder) {
+  if (stg_bundle_verify(bundle) != 0)
     return fail();
   uint32_t ranks = stg_bundle_ranks(bundle, 0);
   for (uint32_t rank = 0; rank < ranks; ++rank) {
-    int status = extract(bundle, rank, arguments[2]);
+    int status = extract(bundle, rank, folder);
     if (status != 0)
       return status;
   }
   size_t bytes = 0;
   char *groups = stg_bundle_group_file(bundle, 0, &bytes);
-  FILE *file = create(arguments[2], "comm_groups.json");
+  FILE *file = create(folder, "comm_groups.json");
   if (!groups || !file || strlen(groups) != bytes)
     return 4;
   fwrite(groups, 1, bytes, file);
@@ -63,6 +60,16 @@ int main(int count, char **arguments) {
   printf("no such rank: %d: %s\n", (int)failed, stg_bundle_error());
   uint32_t none = stg_bundle_ranks(bundle, 7);
   printf("no such trace: %u: %s\n", (unsigned)none, stg_bundle_error());
-  stg_bundle_close(bundle);
   return 0;
+}
+
+int main(int count, char **arguments) {
+  if (count != 3)
+    return 2;
+  stg_bundle *bundle = stg_bundle_open(arguments[1]);
+  if (!bundle)
+    return fail();
+  int status = extract_all(bundle, arguments[2]);
+  stg_bundle_close(bundle);
+  return status;
 }
