@@ -54,11 +54,12 @@ std::string faultOf(const std::string &directory) {
   fs::file_status status = fs::status(directory, fault);
   if (status.type() == fs::file_type::not_found)
     return "there is no such directory";
-  if (fault)
-    return fault.message();
-  if (status.type() != fs::file_type::directory)
+  if (!fault && status.type() != fs::file_type::directory)
     return "it is not a directory";
-  bool empty = fs::is_empty(directory, fault);
+  // Of a mount that has died, the system may still know the attributes.
+  bool empty = !fault && fs::is_empty(directory, fault);
+  if (fault == std::errc::not_connected)
+    return "what was mounted there has died; `fusermount3 -uz` clears it away";
   if (fault)
     return fault.message();
   return empty ? "" : "the directory is not empty";

@@ -60,6 +60,7 @@ def main(folder):
         mount.process.kill()
         assert all(reader.wait(LIMIT) == 5 for reader in readers)
         print("the mount killed: %d readers get errors" % len(readers))
+        print("mounting there again: " + run("stg-mount", bundle, mount.folder, status=3), end="")
         run("fusermount3", "-u", "-z", mount.folder)
 
 
