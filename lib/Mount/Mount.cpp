@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <unistd.h>
+#include <utility>
 
 namespace stg {
 
@@ -19,24 +20,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What libfuse has said while mounting: its way of saying why is a message to a function without user data.
-std::string &fuseMessages() {
-  static std::string text;
-  return text;
-}
+/// The first line that libfuse has said, without the `fuse: ` that it may begin with. Its way of saying why something
+/// fails is to call a function without user data, from any of its threads.
+class FuseMessage {
+public:
+  static void keep(fuse_log_level, const char *format, va_list arguments) {
+    char line[512];
+    std::vsnprintf(line, sizeof line, format, arguments);
+    std::string_view text = line;
+    constexpr std::string_view kPrefix = "fuse: ";
+    text.remove_prefix(text.starts_with(kPrefix) ? kPrefix.size() : 0);
+    std::lock_guard lock(mutex_);
+    if (first_.empty())
+      first_ = text.substr(0, text.find('\n'));
+  }
+  /// `instead` if there was none.
+  static std::string take(const std::string &instead) {
+    std::lock_guard lock(mutex_);
+    std::string text = std::exchange(first_, "");
+    return text.empty() ? instead : text;
+  }
 
-void keepMessage(fuse_log_level, const char *format, va_list arguments) {
-  char line[512];
-  std::vsnprintf(line, sizeof line, format, arguments);
-  fuseMessages() += line;
-}
-
-/// The first line, without the `fuse: ` that it may begin with.
-std::string firstMessage() {
-  std::string line = fuseMessages().substr(0, fuseMessages().find('\n'));
-  constexpr std::string_view kPrefix = "fuse: ";
-  return line.starts_with(kPrefix) ? line.substr(kPrefix.size()) : line;
-}
+private:
+  static inline std::mutex mutex_;
+  static inline std::string first_;
+};
 
 void reportBundle(const BundleError &error, const std::string &path, Diagnostics &diags) {
   std::string reason = error.what;
@@ -111,8 +119,7 @@ Session::~Session() {
 }
 
 Outcome Session::fail(const std::string &instead) {
-  std::string said = firstMessage();
-  auto shown = diags_.report(diag::MountFailed{.path = directory_, .reason = said.empty() ? instead : said});
+  auto shown = diags_.report(diag::MountFailed{.path = directory_, .reason = FuseMessage::take(instead)});
   if (access("/dev/fuse", R_OK | W_OK) != 0)
     shown.help("this needs /dev/fuse: `modprobe fuse`; in a container, `--device /dev/fuse --cap-add SYS_ADMIN`");
   return Outcome::Failed;
@@ -127,7 +134,7 @@ Outcome Session::mount() {
   for (const char *argument : {"stg-mount", "-o", static_cast<const char *>(options)})
     fuse_opt_add_arg(&arguments, argument);
   fuse_lowlevel_ops operations = fuseOperations();
-  fuse_set_log_func(keepMessage);
+  fuse_set_log_func(FuseMessage::keep);
   session_ = fuse_session_new(&arguments, &operations, sizeof operations, const_cast<MountedBundle *>(&content_));
   fuse_opt_free_args(&arguments);
   std::free(options);
@@ -150,13 +157,12 @@ ExitStatus Session::run(MountRun how) {
   fuse_loop_config *threads = fuse_loop_cfg_create();
   fuse_loop_cfg_set_max_threads(threads, kMostThreads);
   fuse_loop_cfg_set_clone_fd(threads, 1);
-  fuseMessages().clear();
   // Positive: the signal that ended it.
   int end = fuse_session_loop_mt(session_, threads);
   fuse_loop_cfg_destroy(threads);
   if (end >= 0)
     return ExitStatus::Done;
-  content_.log.say("the mount ended: " + (fuseMessages().empty() ? std::strerror(-end) : firstMessage()));
+  content_.log.say("the mount ended: " + FuseMessage::take(std::strerror(-end)));
   return ExitStatus::Environment;
 }
 
