@@ -61,6 +61,12 @@ private:
     for (size_t i = 0; i < operandCount(); ++i)
       if (gradient_.wanted[i])
         live_[outputFor(i).index] = true;
+    read_.assign(grad_.values.size(), false);
+    for (const BodyOutput &output : grad_.outputs)
+      read_[output.value.index] = true;
+    for (const Op &op : grad_.ops)
+      for (ValueId operand : op.operands)
+        read_[operand.index] = true;
     needed_.assign(grad_.ops.size(), false);
     for (size_t i = grad_.ops.size(); i-- > 0;) {
       const Op &op = grad_.ops[i];
@@ -130,8 +136,8 @@ private:
     return true;
   }
 
-  /// Without results at the end that nobody reads and that would have a dim twice (of a bias over queries and keys that
-  /// this call lacks).
+  /// Without results at the end that the gradient itself never reads (of a bias or sinks that this call lacks), or that
+  /// nobody needs here and that would have a dim twice.
   llvm::ArrayRef<ValueId> keptResults(const Op &op) const {
     llvm::ArrayRef<ValueId> results = op.results;
     if (op.kind != OpKind::Call)
@@ -140,7 +146,7 @@ private:
       std::set<NameId> dims;
       for (const Dim &dim : grad_.value(value).type->dims)
         dims.insert(dim.name);
-      return !live_[value.index] && !areApart(dims);
+      return !live_[value.index] && (!read_[value.index] || !areApart(dims));
     };
     while (isLeftOut(results.back()))
       results = results.drop_back();
@@ -218,6 +224,7 @@ private:
   const Body &grad_;
   BackwardBuilder &build_;
   DimRenaming names_;            ///< dims of the grad body
+  std::vector<bool> read_;       ///< per value of the grad body: an op or output has it
   std::vector<bool> live_;       ///< per value of the grad body: read on the way to a wanted cotangent
   std::vector<bool> needed_;     ///< per op of the grad body
   std::vector<ValueId> values_;  ///< per value of the grad body: the copy

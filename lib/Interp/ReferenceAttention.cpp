@@ -1,5 +1,6 @@
 //===- ReferenceAttention.cpp ---------------------------------------------===//
 #include "ReferenceTable.h"
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -52,11 +53,14 @@ public:
   double scale, softcap;
 };
 
+/// One logit per head that joins its softmax without a value.
+const Tensor *findSink(const ReferenceCall &call) { return call.findOperand(3, {}, {"s", "t", "c", "d"}); }
+
 } // namespace
 
 std::vector<Tensor> attend(const ReferenceCall &call) {
   Attention attention(call);
-  const Tensor *sink = call.findOperand(3, {}, {"s", "t", "c", "d"});
+  const Tensor *sink = findSink(call);
   Tensor o = call.emptyResult(0);
   TensorDims rows = without(o.dims, attention.valueDim);
   Tensor lse = Tensor::filled(ElementType::F32, rows);
@@ -95,7 +99,8 @@ std::vector<Tensor> attend(const ReferenceCall &call) {
 
 std::vector<Tensor> attendGradient(const ReferenceCall &call) {
   Attention attention(call);
-  size_t next = attention.bias ? 4 : 3;
+  const Tensor *sink = findSink(call);
+  size_t next = 3u + (attention.bias != nullptr) + (sink != nullptr);
   const Tensor &o = call.operand(next), &lse = call.operand(next + 1), &dOut = call.operand(next + 2);
   NameId valueDim = attention.valueDim;
   requireWhole(attention.v.dim(valueDim), "attend_bwd");
@@ -105,6 +110,13 @@ std::vector<Tensor> attendGradient(const ReferenceCall &call) {
   if (results.size() < 3)
     throw InterpFault("attend_bwd gives dq, dk and dv");
   Tensor &dq = results[0], &dk = results[1], &dv = results[2];
+  // `dsink` and `dbias` in any order, and there or not, with or without a sink or bias.
+  auto find = [&](bool ofBias) {
+    auto found = std::find_if(results.begin() + 3, results.end(),
+                              [&](const Tensor &result) { return result.has(attention.s) == ofBias; });
+    return found == results.end() ? nullptr : &*found;
+  };
+  Tensor *dbias = attention.bias ? find(true) : nullptr, *dsink = sink ? find(false) : nullptr;
   for (AlignedWalk walk(without(o.dims, valueDim), {}); !walk.done(); walk.next()) {
     Index at = walk.index();
     double along = 0; // what all probabilities lose together, as their sum is 1
@@ -112,6 +124,8 @@ std::vector<Tensor> attendGradient(const ReferenceCall &call) {
       at[valueDim] = i;
       along += dOut.at(at) * o.at(at);
     }
+    if (dsink)
+      dsink->at(at) -= std::exp(sink->at(at) - lse.at(at)) * along;
     for (int64_t j = 0; j < attention.keys; ++j) {
       if (!attention.sees(at, j))
         continue;
@@ -123,8 +137,8 @@ std::vector<Tensor> attendGradient(const ReferenceCall &call) {
         dv.at(at) += probability * dOut.at(at);
       }
       double slope = probability * (change - along);
-      if (attention.bias && results.size() > 3)
-        results[3].at(at) += slope;
+      if (dbias)
+        dbias->at(at) += slope;
       if (attention.softcap > 0) {
         double bent = std::tanh(attention.product(at) / attention.softcap);
         slope *= 1 - bent * bent;

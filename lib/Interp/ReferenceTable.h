@@ -9,7 +9,8 @@ namespace stg::interp {
 /// o = softmax_t(mask(bias + cap(q k / sqrt c))) v and lse, the logarithm of the softmax's denominator; a sink adds one
 /// logit per head to the denominator. Statics: mask, scale (default c^-1/2), softcap (logits become cap tanh(x / cap)).
 std::vector<Tensor> attend(const ReferenceCall &call);
-/// dq, dk, dv and, with a bias, dbias, out of q, k, v, bias, o, lse and do. Statics as of attend.
+/// dq, dk, dv and, with a bias or sink, dbias and dsink, out of q, k, v, bias, sink, o, lse and do. Statics as of
+/// attend.
 std::vector<Tensor> attendGradient(const ReferenceCall &call);
 /// Turns the pair (i, i + c/2) by position * base^(-2i/c) (Su et al. 2021, halves as in GPT-NeoX).
 std::vector<Tensor> rotary(const ReferenceCall &call);

@@ -17,6 +17,9 @@ constexpr LayerCase kLayers[] = {
     {"Gqa", "gqa(x; H, KV, Dh)"},
     {"GqaVariants", "gqa(x; H, KV, Dh, qk_norm = true, mask = window(5), "
                     "softcap = 2.0, out_bias = true)"},
+    {"GqaSinks", "gqa(x; H, KV, Dh, sinks = true, sliding = 5, proj = linear(bias = true))"},
+    {"Mla", "mla(x; H, Rq = 6, Rkv = 4, Dn = 2, Dr = 2, Dv = 3)"},
+    {"MlaOfWholeQueries", "mla(x; H, Rkv = 4, Dn = 2, Dr = 2, q_latent = false, mask = window(7))"},
     {"Mha", "mha(x; H, Dh)"},
     {"Mqa", "mqa(x; H, Dh)"},
     {"Swiglu", "swiglu(x; F)"},
@@ -79,7 +82,7 @@ class LayerPlan : public testing::TestWithParam<std::tuple<LayerCase, PlanCase, 
 
 TEST_P(LayerPlan, AStepHasTheNumbersOfOneDevice) {
   auto [layer, plan, microBatches] = GetParam();
-  std::string text = "use std.attention.{gqa, mha, mqa}\nuse std.ffn.{linear, mlp, swiglu, "
+  std::string text = "use std.attention.{gqa, mha, mla, mqa}\nuse std.ffn.{linear, mlp, swiglu, "
                      "geglu}\n"
                      "use std.norm.{rmsnorm, layernorm}\nuse std.loss.{xent}\nuse "
                      "std.optim.{adamw}\n"
@@ -120,12 +123,13 @@ constexpr int kMicroBatches[] = {1, 3};
 #endif
 
 INSTANTIATE_TEST_SUITE_P(Layers, LayerPlan,
-                         testing::Combine(testing::ValuesIn(kLayers), testing::ValuesIn(kPlans), testing::ValuesIn(kMicroBatches)),
+                         testing::Combine(testing::ValuesIn(kLayers), testing::ValuesIn(kPlans),
+                                          testing::ValuesIn(kMicroBatches)),
                          nameOf);
 
-// The exchange of sequence for heads needs attention: the first four layers.
+// The exchange of sequence for heads needs attention: the first seven layers.
 INSTANTIATE_TEST_SUITE_P(Attention, LayerPlan,
-                         testing::Combine(testing::ValuesIn(llvm::ArrayRef(kLayers).take_front(4)),
+                         testing::Combine(testing::ValuesIn(llvm::ArrayRef(kLayers).take_front(7)),
                                           testing::ValuesIn(kUlysses), testing::ValuesIn(kMicroBatches)),
                          nameOf);
 

@@ -5,6 +5,7 @@
 #include "StgText.h"
 #include "gtest/gtest.h"
 #include <cmath>
+#include <map>
 
 namespace stg::stdlib {
 namespace {
@@ -32,10 +33,12 @@ class Attend : public testing::TestWithParam<AttendCase> {};
 
 TEST_P(Attend, DefineBlockEqualsTheReference) {
   const AttendCase &one = GetParam();
+  llvm::StringRef operand = one.operand;
   std::string text = std::string("use std.attention.{attend}\n") + "model m(" + one.sizes + ", C = 4, E = 6) {\n" +
                      "  let H = KV * R\n  factor H = (KV, R)\n" +
                      "  input q[B, S, H, C], k[B, T, KV, C], v[B, T, KV, E]" +
-                     (*one.operand ? ", bias[S, T, H]\n" : "\n") + "  o, lse = attend(q, k, v" + one.operand +
+                     (operand.contains("bias") ? ", bias[S, T, H]" : "") +
+                     (operand.contains("sink") ? ", sink[H]\n" : "\n") + "  o, lse = attend(q, k, v" + one.operand +
                      (*one.statics ? std::string("; ") + one.statics : "") + ")\n" + "  output o, lse\n}\n";
   std::optional<Program> program = compileText(text);
   ASSERT_TRUE(program);
@@ -64,9 +67,31 @@ INSTANTIATE_TEST_SUITE_P(
                     AttendCase{"Requests", "B = 1, S = 3, T = 8, KV = 1, R = 2", "", "mask = requests([1, 2], [3, 2])"},
                     AttendCase{"Bias", "B = 2, S = 4, T = 4, KV = 2, R = 2", ", bias", ""},
                     AttendCase{"Softcap", "B = 2, S = 4, T = 4, KV = 2, R = 2", "", "softcap = 0.5"},
-                    AttendCase{"All", "B = 1, S = 5, T = 5, KV = 2, R = 2", ", bias",
+                    AttendCase{"Sink", "B = 2, S = 4, T = 4, KV = 2, R = 2", ", none, sink", ""},
+                    AttendCase{"All", "B = 1, S = 5, T = 5, KV = 2, R = 2", ", bias, sink",
                                "mask = window(2), softcap = 1.5"}),
     [](const auto &info) { return info.param.name; });
+
+// Its own key is 0, so its logit is 0, and its value is 0.
+TEST(Attend, ASinkIsOneMoreKeyWithoutAValue) {
+  InterpResult result = runText(R"(
+use std.attention.{attend}
+model m(B = 2, S = 4, T = 4, H = 2, C = 4) {
+  let One = 1, T1 = T + 1
+  input q[B, S, H, C], k[B, T, H, C], v[B, T, H, C], s[H]
+  o, lse = attend(q, k, v, none, 0.0 * s; mask = full)
+  more_k = concat(0.0 * slice(k; T, One, 0), k[T as Tk]; T1)
+  more_v = concat(0.0 * slice(v; T, One, 0), v[T as Tk]; T1)
+  more_o, more_lse = attend(q, more_k, more_v; mask = full)
+  plain_o, plain_lse = attend(q, k, v; mask = full)
+  output o, lse, more_o, more_lse, plain_o
+}
+)");
+  expectClose(result, "o", "more_o");
+  expectClose(result, "lse", "more_lse");
+  ASSERT_TRUE(result.output("o") && result.output("plain_o"));
+  EXPECT_GT(largestDifference(*result.output("o"), *result.output("plain_o")), 1e-3);
+}
 
 TEST(Gqa, WithAHeadOfKeysForEveryQueryHeadIsMhaWithoutBiases) {
   std::optional<Program> program = compileText(R"(
@@ -244,29 +269,30 @@ model m(B = 1, S = 4, C = 8) {
   expectClose(result, "near_score", "far_score", 1e-9);
 }
 
-constexpr const char *kDecoder = R"(
-use std.{attention, ffn, norm}
-model m(L = 2, B = 2, D = 8, H = 4, KV = 2, F = 10, V = 7, S = 1) {
-  input ids[B, S]: i32
-  weight wte[V, D]
-  x = lookup(ids, wte)
-  repeat L as blocks {
-    x = x + attn: gqa(norm1: rmsnorm(x); H, KV)
-    x = x + ffn: swiglu(norm2: rmsnorm(x); F)
-  }
-  output x
-}
-)";
+/// A layer with a cache: its call on x, and how its states are called and shaped behind B and T.
+struct CacheCase {
+  const char *name, *call;
+  int window; ///< past positions that the cache keeps, and the new one; 0: all
+  std::map<std::string, std::vector<const char *>> states;
+};
 
-// Six positions at once; three by prefill, one by decode, two by a prefill behind what is there, each from the cache
-// that the step before left.
-TEST(KvCache, DecodeAfterPrefillIsTheWholePass) {
-  constexpr int kBatch = 2, kWidth = 8, kPrompt = 3, kAll = 6;
-  auto run = [&](int positions, int first, const std::string &mode, const InterpInputs &states) {
+class KvCache : public testing::TestWithParam<CacheCase> {
+protected:
+  static constexpr int kBatch = 2, kWidth = 8;
+
+  /// Works out x of `positions` positions from `first` on.
+  InterpResult run(int positions, int first, const std::string &mode, const InterpInputs &states) {
     std::string text =
-        std::string(kDecoder) + "workload w {\n  model m(S = " + std::to_string(positions) + ")\n" + mode + "}\n";
+        std::string("use std.{attention, ffn, norm}\n"
+                    "model m(L = 2, B = 2, D = 8, H = 4, KV = 2, F = 10, V = 7, S = 1, Rq = 5, Rkv = 6, "
+                    "Dn = 3, Dr = 2) {\n"
+                    "  input ids[B, S]: i32\n  weight wte[V, D]\n  x = lookup(ids, wte)\n"
+                    "  repeat L as blocks {\n    x = x + attn: ") +
+        GetParam().call +
+        "\n    x = x + ffn: swiglu(norm2: rmsnorm(x); F)\n  }\n  output x\n}\nworkload w {\n  model m(S = " +
+        std::to_string(positions) + ")\n" + mode + "}\n";
     std::optional<Program> program = compileText(text);
-    EXPECT_TRUE(program);
+    EXPECT_TRUE(program) << text;
     InterpInputs inputs = states;
     Tensor ids;
     ids.element = ElementType::I32;
@@ -280,19 +306,51 @@ TEST(KvCache, DecodeAfterPrefillIsTheWholePass) {
     // Names belong to a program: the states of the step before come under this one's.
     for (auto &[name, tensor] : inputs.given)
       if (name != "ids") {
-        const char *dims[] = {"B", "T", "KV", "Dh"};
-        for (size_t i = 0; i < tensor.dims.size(); ++i)
-          tensor.dims[i].name = program->context->name(dims[i]);
+        tensor.dims[0].name = program->context->name("B");
+        tensor.dims[1].name = program->context->name("T");
+        const std::vector<const char *> &rest = GetParam().states.at(name.substr(name.rfind('.') + 1));
+        for (size_t i = 0; i < rest.size(); ++i)
+          tensor.dims[i + 2].name = program->context->name(rest[i]);
       }
     return interp::interpret(*program, inputs);
-  };
-  auto position = [&](const InterpResult &result, int positions, int s) {
+  }
+
+  static std::vector<double> position(const InterpResult &result, int positions, int s) {
     std::vector<double> rows;
     for (int b = 0; b < kBatch; ++b)
       for (int d = 0; d < kWidth; ++d)
         rows.push_back(result.output("x")->data[static_cast<size_t>((b * positions + s) * kWidth + d)]);
     return rows;
-  };
+  }
+
+  /// The states of the last step with room for `count` new positions at their end, behind those that the cache keeps.
+  InterpInputs grown(const InterpResult &step, int past, int count) {
+    InterpInputs states;
+    int kept = GetParam().window ? std::min(past, GetParam().window - 1) : past;
+    for (const interp::NamedTensor &state : step.states) {
+      Tensor next = state.value;
+      int64_t had = next.dims[1].size;
+      EXPECT_GE(had, kept);
+      next.dims[1].size = kept + count;
+      int64_t perPosition = 1;
+      for (size_t i = 2; i < next.dims.size(); ++i)
+        perPosition *= next.dims[i].size;
+      next.data.clear();
+      for (int64_t b = 0; b < kBatch; ++b) {
+        auto end = state.value.data.begin() + perPosition * had * (b + 1);
+        next.data.insert(next.data.end(), end - perPosition * kept, end);
+        next.data.insert(next.data.end(), static_cast<size_t>(perPosition * count), 0.0);
+      }
+      states.given[state.name] = next;
+    }
+    return states;
+  }
+};
+
+// Six positions at once; three by prefill, one by decode, two by a prefill behind what is there, each from the cache
+// that the step before left.
+TEST_P(KvCache, DecodeAfterPrefillIsTheWholePass) {
+  constexpr int kPrompt = 3, kAll = 6;
   InterpResult whole = run(kAll, 0, "", {});
   ASSERT_TRUE(whole.output("x"));
   InterpResult step = run(kPrompt, 0, "  prefill\n", {});
@@ -302,29 +360,13 @@ TEST(KvCache, DecodeAfterPrefillIsTheWholePass) {
     for (size_t i = 0; i < expected.size(); ++i)
       EXPECT_NEAR(actual[i], expected[i], 1e-12);
   }
-  ASSERT_EQ(step.states.size(), 4u) << "keys and values of two blocks";
+  ASSERT_EQ(step.states.size(), 4u) << "two states of two blocks";
   struct Step {
     std::string mode;
     int past, count;
   };
   for (const Step &next : {Step{"  decode { past = 3, steps = 1 }\n", 3, 1}, Step{"  prefill { past = 4 }\n", 4, 2}}) {
-    // The cache grows by the new positions, empty at its end.
-    InterpInputs states;
-    for (const interp::NamedTensor &state : step.states) {
-      Tensor grown = state.value;
-      ASSERT_EQ(grown.dims.size(), 4u);
-      ASSERT_EQ(grown.dims[1].size, next.past);
-      grown.dims[1].size = next.past + next.count;
-      auto perPosition = static_cast<ptrdiff_t>(grown.dims[2].size * grown.dims[3].size);
-      grown.data.clear();
-      for (int b = 0; b < kBatch; ++b) {
-        auto from = state.value.data.begin() + perPosition * b * next.past;
-        grown.data.insert(grown.data.end(), from, from + perPosition * next.past);
-        grown.data.insert(grown.data.end(), static_cast<size_t>(perPosition * next.count), 0.0);
-      }
-      states.given[state.name] = grown;
-    }
-    step = run(next.count, next.past, next.mode, states);
+    step = run(next.count, next.past, next.mode, grown(step, next.past, next.count));
     ASSERT_TRUE(step.output("x"));
     for (int s = 0; s < next.count; ++s) {
       auto expected = position(whole, kAll, next.past + s), actual = position(step, next.count, s);
@@ -333,6 +375,18 @@ TEST(KvCache, DecodeAfterPrefillIsTheWholePass) {
     }
   }
 }
+
+const std::map<std::string, std::vector<const char *>> kHeads = {{"kc", {"KV", "Dh"}}, {"vc", {"KV", "Dh"}}},
+                                                       kLatents = {{"kc", {"Rkv"}}, {"rc", {"Dr"}}};
+INSTANTIATE_TEST_SUITE_P(
+    Layers, KvCache,
+    testing::Values(
+        CacheCase{"Gqa", "gqa(norm1: rmsnorm(x); H, KV)", 0, kHeads},
+        CacheCase{"Sliding", "gqa(norm1: rmsnorm(x); H, KV, sliding = 3, sinks = true)", 3, kHeads},
+        CacheCase{"Mla", "mla(norm1: rmsnorm(x); H, Rq, Rkv, Dn, Dr)", 0, kLatents},
+        CacheCase{"MlaExpanded", "mla(norm1: rmsnorm(x); H, Rq, Rkv, Dn, Dr, Dv = 5, absorb = false)", 0, kLatents},
+        CacheCase{"MlaOfWholeQueries", "mla(norm1: rmsnorm(x); H, Rkv, Dn, Dr, q_latent = false)", 0, kLatents}),
+    [](const auto &info) { return info.param.name; });
 
 } // namespace
 } // namespace stg::stdlib

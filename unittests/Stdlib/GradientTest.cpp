@@ -47,10 +47,32 @@ TEST(Gradient, FeedForwardLayers) {
 }
 
 TEST(Gradient, AttentionLayers) {
-  for (const char *use : {"gqa(x; H = 2)", "gqa(x; H = 2, KV = 1)", "gqa(x; H = 2, mask = full, qk_norm = true)",
-                          "gqa(x; H = 2, mask = window(2), softcap = 1.5)",
-                          "gqa(x; H = 2, rope = identity, out_bias = true)", "mha(x; H = 2)", "mqa(x; H = 2)"})
+  for (const char *use :
+       {"gqa(x; H = 2)", "gqa(x; H = 2, KV = 1)", "gqa(x; H = 2, mask = full, qk_norm = true)",
+        "gqa(x; H = 2, mask = window(2), softcap = 1.5)", "gqa(x; H = 2, rope = identity, out_bias = true)",
+        "mha(x; H = 2)", "mqa(x; H = 2)", "gqa(x; H = 2, KV = 1, sinks = true)",
+        "gqa(x; H = 2, proj = linear(bias = true), sliding = 2, sinks = true, softcap = 1.5)",
+        "mla(x; H = 2, Rq = 3, Rkv = 5, Dn = 4, Dr = 2)",
+        "mla(x; H = 2, Rkv = 3, Dn = 2, Dr = 2, Dv = 3, q_latent = false, mask = window(2))"})
     checkLayer(use);
+}
+
+/// The gradient in C++ that stands for `attend_bwd` where nothing else says what it means.
+TEST(Gradient, AttentionReference) {
+  for (const char *arguments : {"bias", "none, sink", "bias, sink; softcap = 1.5"}) {
+    std::string call = arguments, text = "use std.attention.{attend}\nuse std.optim.{sgd}\n"
+                                         "model m(B = 2, S = 3, T = 3, H = 2, C = 4) {\n  weight q[B, S, H, C], "
+                                         "k[B, T, H, C], v[B, T, H, C]";
+    text += (call.find("bias") < call.size() ? ", bias[S, T, H]" : "") +
+            std::string(call.find("sink") < call.size() ? ", sink[H]" : "") + "\n  o, lse = attend(q, k, v, " + call +
+            ")\n  loss tanh(o) * o\n}\nworkload w {\n  model m\n  train { optimizer = sgd }\n}\n";
+    SCOPED_TRACE(text);
+    std::optional<Program> program = compileText(text);
+    ASSERT_TRUE(program);
+    dropDefineBlocks(*program, "attend");
+    dropDefineBlocks(*program, "attend_bwd");
+    checkGradients(*program, {}, 12);
+  }
 }
 
 TEST(Gradient, AttentionBias) { checkLayer("gqa(x, bias; H, KV = 1)", "let H = 2, T = 3\n  weight bias[S, T, H]"); }

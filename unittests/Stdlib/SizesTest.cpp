@@ -47,6 +47,14 @@ TEST(Sizes, EveryLayerElaborates) {
        [](const Sizes &n) { return 2 * n.D * n.D + 2 * n.D * n.D / n.H * n.KV + 2 * (n.D / n.H) + n.D; }},
       {"gqa(x; H, KV, mask = window(2), softcap = 30.0)",
        [](const Sizes &n) { return 2 * n.D * n.D + 2 * n.D * n.D / n.H * n.KV; }},
+      {"gqa(x; H, KV, sliding = 2, sinks = true, proj = linear(bias = true))",
+       [](const Sizes &n) { return 2 * n.D * n.D + n.D + n.H + 2 * (n.D + 1) * n.D / n.H * n.KV; }},
+      {"mla(x; H, Rq = F, Rkv = V, Dn = 6, Dr = 2, Dv = 5)",
+       [](const Sizes &n) {
+         return (n.D + 1) * n.F + n.F * n.H * 8 + n.D * (n.V + 2) + n.V + n.V * n.H * 11 + n.H * 5 * n.D;
+       }},
+      {"mla(x; H, Rkv = V, Dn = 6, Dr = 2, q_latent = false)",
+       [](const Sizes &n) { return n.D * n.H * 8 + n.D * (n.V + 2) + n.V + n.V * n.H * 12 + n.H * 6 * n.D; }},
       {"mha(x; H)", [](const Sizes &n) { return 4 * n.D * n.D + 4 * n.D; }},
       {"mqa(x; H)", [](const Sizes &n) { return 2 * n.D * n.D + 2 * n.D * n.D / n.H; }},
       {"rotary(x)", [](const Sizes &) { return 0; }},
