@@ -26,22 +26,28 @@ std::vector<Tensor> topk(const ReferenceCall &call) {
   requireWhole(score.dim(e), "topk");
   auto groups = static_cast<int64_t>(call.number("groups", 1));
   auto topGroups = static_cast<int64_t>(call.number("top_groups", static_cast<double>(groups)));
+  auto groupBest = static_cast<int64_t>(call.number("group_best", 1));
+  const Tensor *bias = call.operandCount() > 1 ? &call.operand(1) : nullptr;
   if (groups < 1 || experts % groups != 0)
     throw InterpFault("topk: " + std::to_string(experts) + " experts are no " + std::to_string(groups) + " groups");
   int64_t groupSize = experts / groups;
+  if (groupBest < 1 || groupBest > groupSize)
+    throw InterpFault("topk: groups of " + std::to_string(groupSize) + " have no " + std::to_string(groupBest) +
+                      " best");
   if (wanted > std::min(topGroups, groups) * groupSize)
     throw InterpFault("topk: fewer candidates than choices");
   Tensor choice = call.emptyResult(0), p = call.emptyResult(1);
   for (AlignedWalk walk(without(score.dims, e), {}); !walk.done(); walk.next()) {
     Index at = walk.index();
-    std::vector<double> scores;
+    std::vector<double> scores; // what the choice goes by
     for (int64_t i = 0; i < experts; ++i) {
       at[e] = i;
-      scores.push_back(score.at(at));
+      scores.push_back(score.at(at) + (bias ? bias->at(at) : 0));
     }
     auto best = [&](int64_t group) {
-      auto first = scores.begin() + group * groupSize;
-      return *std::max_element(first, first + groupSize);
+      std::vector<double> members(scores.begin() + group * groupSize, scores.begin() + (group + 1) * groupSize);
+      std::sort(members.begin(), members.end(), std::greater<>());
+      return std::accumulate(members.begin(), members.begin() + groupBest, 0.0);
     };
     std::vector<int64_t> groupOrder(static_cast<size_t>(groups));
     std::iota(groupOrder.begin(), groupOrder.end(), 0);
@@ -58,7 +64,8 @@ std::vector<Tensor> topk(const ReferenceCall &call) {
       at[k] = i;
       int64_t expert = candidates[static_cast<size_t>(i)];
       choice.at(at) = static_cast<double>(expert);
-      p.at(at) = scores[static_cast<size_t>(expert)];
+      at[e] = expert;
+      p.at(at) = score.at(at);
     }
   }
   return {std::move(choice), std::move(p)};
@@ -120,6 +127,20 @@ std::vector<Tensor> combine(const ReferenceCall &call) {
     }
   });
   return {std::move(y)};
+}
+
+std::vector<Tensor> combineScores(const ReferenceCall &call) {
+  const Tensor &dy = call.operand(0), &ye = call.operand(1);
+  NameId d = call.dim("d");
+  Tensor dp = call.emptyResult(0);
+  requireWhole(ye.dim(call.dim("e")), "combine_dp");
+  forEachSlot(call, call.operand(2), ye.sizeOf(call.dim("e")), ye.sizeOf(call.dim("c")), [&](Index at) {
+    for (int64_t i = 0; i < ye.sizeOf(d); ++i) {
+      at[d] = i;
+      dp.at(at) += dy.at(at) * ye.at(at);
+    }
+  });
+  return {std::move(dp)};
 }
 
 std::vector<Tensor> newtonSchulz(const ReferenceCall &call) {

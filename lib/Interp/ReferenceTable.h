@@ -26,14 +26,16 @@ std::vector<Tensor> conv1d(const ReferenceCall &call);
 std::vector<Tensor> selectiveScan(const ReferenceCall &call);
 /// The same with one decay per head and state p x n (Dao and Gu 2024).
 std::vector<Tensor> stateSpaceDual(const ReferenceCall &call);
-/// Indices and scores of the k best of e, best first, equal scores by index. With groups: only within the top_groups
-/// runs of e whose best score is highest.
+/// Indices and scores of the k best of e, best first, equal scores by index. A bias counts in the choice alone. With
+/// groups: only within the top_groups runs of e whose group_best best scores have the highest sum.
 std::vector<Tensor> topk(const ReferenceCall &call);
 /// Tokens to expert slots: token by token, choice by choice, each takes the next free slot of its expert; none left: it
 /// is dropped.
 std::vector<Tensor> dispatch(const ReferenceCall &call);
 /// Sum over the choices of p times what the token's slot holds; dropped ones add nothing.
 std::vector<Tensor> combine(const ReferenceCall &call);
+/// The gradient of combine's p: the product of a token's gradient and what its slot holds, summed over d.
+std::vector<Tensor> combineScores(const ReferenceCall &call);
 /// Quintic Newton-Schulz iteration towards the nearest orthogonal matrix (Jordan et al. 2024).
 std::vector<Tensor> newtonSchulz(const ReferenceCall &call);
 

@@ -150,6 +150,7 @@ llvm::ArrayRef<Reference> references() {
       {"topk", topk, {}},
       {"dispatch", dispatch, {{1, "e"}}},
       {"combine", combine, {{1, "e"}}},
+      {"combine_dp", combineScores, {{2, "e"}}},
       {"newton_schulz", newtonSchulz, {}},
   };
   return kReferences;

@@ -268,6 +268,32 @@ TEST(TopK, StaysWithinTheBestGroups) {
   EXPECT_THAT(tiny.run().output("choice")->data, ElementsAre(0, 1, 2, 3));
 }
 
+// The first group has the best expert, the second the best two.
+TEST(TopK, MayTakeTheGroupsByTheirBestTwo) {
+  TinyProgram tiny;
+  ValueId score = tiny.input("score", tiny.tensor({{"S", 2}, {"E", 4}}, {9, 1, 8, 7, 1, 2, 0, 2.5}));
+  CallFields call = topkCall(tiny, 4, 2);
+  call.statics.emplace_back(tiny.name("groups"), tiny.size(2));
+  call.statics.emplace_back(tiny.name("top_groups"), tiny.size(1));
+  call.statics.emplace_back(tiny.name("group_best"), tiny.size(2));
+  tiny.output("choice", tiny.op(OpKind::Call, {score}, call, "choice", 2));
+  EXPECT_THAT(tiny.run().output("choice")->data, ElementsAre(2, 3, 1, 0));
+}
+
+TEST(TopK, ABiasMovesTheChoiceAndNotTheScores) {
+  TinyProgram tiny;
+  ValueId score = tiny.input("score", tiny.tensor({{"S", 2}, {"E", 3}}, {5, 4, 3, 1, 2, 3}));
+  ValueId bias = tiny.input("bias", tiny.tensor({{"E", 3}}, {0, 0, 1.5}));
+  CallFields call = topkCall(tiny, 3, 2);
+  call.operandFactors.push_back({1});
+  ValueId choice = tiny.op(OpKind::Call, {score, bias}, call, "choice", 2);
+  tiny.output("choice", choice);
+  tiny.output("p", ValueId(choice.index + 1));
+  InterpResult result = tiny.run();
+  EXPECT_THAT(result.output("choice")->data, ElementsAre(0, 2, 2, 1));
+  EXPECT_THAT(result.output("p")->data, ElementsAre(5, 3, 3, 2));
+}
+
 struct Routing {
   TinyProgram tiny;
   ValueId x, choice, p;
@@ -304,6 +330,21 @@ TEST(Dispatch, CombineUndoesItWhenAllFit) {
   routing.combine.operandFactors.pop_back();
   tiny.output("y", tiny.op(OpKind::Call, {xe, routing.choice}, routing.combine));
   EXPECT_THAT(tiny.run().output("y")->data, ElementsAre(2, 20, 200)); // each token went to two experts
+}
+
+// The third token's second choice finds no slot.
+TEST(Dispatch, GradientOfAScoreIsWhatItsSlotHolds) {
+  Routing routing(2);
+  TinyProgram &tiny = routing.tiny;
+  ValueId xe = tiny.op(OpKind::Call, {routing.x, routing.choice}, routing.dispatch);
+  ValueId dy = tiny.input("dy", tiny.tensor({{"B", 1}, {"S", 3}, {"D", 1}}, {2, 3, 4}));
+  CallFields scores =
+      makeCall(tiny, {"combine_dp",
+                      {{"b", "B", 1}, {"s", "S", 3}, {"d", "D", 1}, {"k", "K", 2}, {"e", "E", 2}, {"c", "C", 2}},
+                      {{"b", "s", "d"}, {"e", "c", "d"}, {"b", "s", "k"}},
+                      {{"b", "s", "k"}}});
+  tiny.output("dp", tiny.op(OpKind::Call, {dy, xe, routing.choice}, scores));
+  EXPECT_THAT(tiny.run().output("dp")->data, ElementsAre(2, 2, 30, 30, 0, 0));
 }
 
 TEST(NewtonSchulz, BringsSingularValuesNearOne) {
