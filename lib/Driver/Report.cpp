@@ -99,6 +99,9 @@ private:
   void printTotals() {
     os_ << fmt::format("  parameters  {}, {} in memory\n", withCommas(costs_.parameters.integer().value_or(0)),
                        bytes(costs_.weightBytes));
+    if (costs_.activeParameters != costs_.parameters)
+      os_ << fmt::format("  active      {} parameters for one token\n",
+                         withCommas(costs_.activeParameters.integer().value_or(0)));
     os_ << fmt::format("  FLOPs       {} in contractions, {} other\n", flops(costs_.model.contraction),
                        flops(costs_.model.other));
     double again = numberOf(costs_.recomputed.contraction) + numberOf(costs_.recomputed.other);
@@ -163,8 +166,11 @@ private:
   }
 
   void printTotalFormulas() {
-    os_ << fmt::format("  parameters  {}\n  contraction {}\n  other       {}\n", costs_.parameters.str(),
-                       costs_.model.contraction.str(), costs_.model.other.str());
+    os_ << fmt::format("  parameters  {}\n", costs_.parameters.str());
+    if (costs_.activeParameters != costs_.parameters)
+      os_ << fmt::format("  active      {}\n", costs_.activeParameters.str());
+    os_ << fmt::format("  contraction {}\n  other       {}\n", costs_.model.contraction.str(),
+                       costs_.model.other.str());
     if (ranks_ > 1)
       os_ << fmt::format("  hardware    {}\n", costs_.hardware.str());
     os_ << fmt::format("  bytes       {}\n  kernels     {}\n", costs_.rank().work.bytes.str(),

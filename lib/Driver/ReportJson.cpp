@@ -81,7 +81,7 @@ private:
                                      {"shape", std::move(shape)}});
     }
     return json::Object{{"total", of(costs_.parameters)},
-                        {"active", of(costs_.parameters)},
+                        {"active", of(costs_.activeParameters)},
                         {"bytes", of(costs_.weightBytes)},
                         {"weights", std::move(weights)}};
   }

@@ -1,6 +1,7 @@
 //===- WorkloadCosts.cpp - the sums behind a report -------------------------===//
 #include "WorkloadCosts.h"
 #include "PathText.h"
+#include "stg/Analysis/ActiveParameters.h"
 #include "stg/Analysis/Communication.h"
 #include "stg/IR/LayoutOps.h"
 #include "stg/Trace/ProcessGroups.h"
@@ -38,7 +39,7 @@ public:
   explicit CostCollector(const Program &program)
       : program_(program), context_(*program.context), zero_(context_.dims.constant(int64_t(0))),
         units_(unitsPerBody(program)), paths_(bodyPaths(program)), groups_(program) {
-    costs_.parameters = costs_.weightBytes = zero_;
+    costs_.parameters = costs_.activeParameters = costs_.weightBytes = zero_;
     costs_.model = costs_.recomputed = {zero_, zero_};
     for (uint32_t rank = 0; rank < pipelineRanks(program); ++rank) {
       runs_.push_back(runsPerBody(program, rank));
@@ -50,7 +51,7 @@ public:
 
   WorkloadCosts run() {
     for (const ProgramWeight &weight : program_.weights)
-      addWeight(program_.text(weight.name).str(), weight.type, 1);
+      addWeight(program_.text(weight.name).str(), weight.type, 1, shareOf(weight.name));
     std::vector<bool> seen(program_.bodies.size(), false);
     for (const Unit &unit : program_.units) {
       if (seen[unit.body.index])
@@ -83,17 +84,34 @@ private:
     return isModelWork(part) ? flops : OpCost{zero_, flops.other + flops.contraction};
   }
 
-  void addWeight(std::string path, const TensorType &type, int64_t count) {
+  void addWeight(std::string path, const TensorType &type, int64_t count, const DimExpr &activeShare) {
     DimExpr size = elementCount(type, context_.dims) * count;
     costs_.parameters = costs_.parameters + size;
+    costs_.activeParameters = costs_.activeParameters + size * activeShare;
     costs_.weightBytes = costs_.weightBytes + byteCount(type, context_.dims) * count;
     costs_.weights.push_back({std::move(path), type, count, size});
   }
 
   void addWeights(BodyId id) {
-    for (const WeightSlot &slot : program_.body(id).weights)
+    const Body &body = program_.body(id);
+    std::vector<DimExpr> shares = activeShares(body, context_);
+    for (size_t i = 0; i < body.weights.size(); ++i) {
+      const WeightSlot &slot = body.weights[i];
       if (slot.owned)
-        addWeight(paths_[id.index].family + "." + program_.text(slot.name).str(), slot.type, units_[id.index]);
+        addWeight(paths_[id.index].family + "." + program_.text(slot.name).str(), slot.type, units_[id.index],
+                  shares[i]);
+    }
+  }
+
+  /// Of a weight of the program, what a token passes through in the first body that reads it.
+  DimExpr shareOf(NameId weight) const {
+    for (const Unit &unit : program_.units) {
+      const Body &body = program_.body(unit);
+      for (size_t i = 0; i < body.weights.size(); ++i)
+        if (!body.weights[i].owned && body.weights[i].name == weight)
+          return activeShares(body, context_)[i];
+    }
+    return context_.dims.constant(int64_t(1));
   }
 
   void addModel(BodyId id) {

@@ -57,7 +57,7 @@ struct RankCosts {
 };
 
 struct WorkloadCosts {
-  DimExpr parameters, weightBytes; ///< of the whole model
+  DimExpr parameters, activeParameters, weightBytes; ///< of the whole model; active: what one token passes through
   std::vector<WeightRow> weights;
   /// Of the whole step, every op once however many ranks repeat it.
   OpCost model;
