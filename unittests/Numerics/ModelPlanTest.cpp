@@ -15,6 +15,28 @@ struct ModelCase {
 };
 constexpr ModelCase kModels[] = {
     {"Palm", "models.palm", "palm_8b", "L = 4, D = 8, H = 4, Dh = 2, F = 8, V = 12, S = 8"},
+    {"Qwen25", "models.qwen2_5", "qwen2_5_7b", "L = 4, D = 8, H = 4, KV = 2, F = 8, V = 12, S = 8"},
+    {"Qwen3", "models.qwen3", "qwen3_8b", "L = 4, D = 8, H = 4, KV = 2, Dh = 4, F = 8, V = 12, S = 8"},
+    // With experts: as many slots as nothing can overflow.
+    {"Mixtral", "models.mixtral", "mixtral_8x7b",
+     "L = 4, D = 8, H = 4, KV = 2, F = 8, E = 4, slack = 2.0, aux = 0.5, V = 12, S = 8"},
+    {"Qwen3Experts", "models.qwen3", "qwen3_235b_a22b",
+     "L = 4, D = 8, H = 4, KV = 2, Dh = 4, F = 8, E = 4, top = 2, slack = 2.0, V = 12, S = 8"},
+    {"DeepseekMoe", "models.deepseek_moe", "deepseek_moe_16b",
+     "L = 4, D = 8, H = 4, F = 4, E = 6, Fd = 8, top = 3, slack = 2.0, V = 12, S = 8"},
+    {"DeepseekV2", "models.deepseek_v2", "deepseek_v2",
+     "L = 4, D = 8, H = 4, Rq = 6, Rkv = 4, Dn = 2, Dr = 2, Dv = 3, F = 4, E = 8, Fd = 8, top = 2, slack = 4.0, V = "
+     "12, "
+     "S = 8"},
+    {"DeepseekV3", "models.deepseek_v3", "deepseek_v3",
+     "L = 4, D = 8, H = 4, Rq = 6, Rkv = 4, Dn = 2, Dr = 2, Dv = 2, F = 4, E = 16, Fd = 8, Lead = 2, top = 4, "
+     "slack = 4.0, V = 12, S = 8"},
+    {"GptOss", "models.gpt_oss", "gpt_oss_20b",
+     "L = 4, D = 8, H = 4, KV = 2, Dh = 4, F = 8, E = 4, top = 2, reach = 3, slack = 2.0, V = 12, S = 8"},
+    {"Llama4Scout", "models.llama4", "llama4_scout",
+     "L = 4, D = 8, H = 4, KV = 2, Dh = 4, F = 8, E = 4, reach = 3, slack = 4.0, V = 12, S = 8"},
+    {"Llama4Maverick", "models.llama4", "llama4_maverick",
+     "L = 4, D = 8, H = 4, KV = 2, Dh = 4, F = 8, E = 4, Fd = 8, reach = 3, slack = 4.0, V = 12, S = 8"},
 };
 
 struct PlanCase {

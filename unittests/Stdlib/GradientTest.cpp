@@ -9,7 +9,8 @@ namespace {
 
 void check(const std::string &text, size_t most = 12) {
   SCOPED_TRACE(text);
-  std::optional<Program> program = compileText("use std.{attention, ffn, norm, loss}\nuse std.optim.{sgd}\n" + text);
+  std::optional<Program> program =
+      compileText("use std.{attention, ffn, norm, moe, loss}\nuse std.optim.{sgd}\n" + text);
   ASSERT_TRUE(program);
   checkGradients(*program, {}, most);
 }
@@ -75,6 +76,17 @@ TEST(Gradient, AttentionReference) {
   }
 }
 
+TEST(Gradient, Experts) {
+  for (const char *arguments :
+       {"top = 2, expert = swiglu(F), slack = 2.0", "top = 2, expert = swiglu(F), slack = 0.5",
+        "top = 3, expert = mlp(F, bias = true), slack = 4.0, score = sigmoid, renorm = true, scale = 2.5",
+        "top = 1, expert = swiglu(F), shared = swiglu(F), slack = 4.0, score = sigmoid, on_input = true",
+        "top = 2, expert = clamped_glu(F, limit = 0.1), slack = 2.0, renorm = true, router_bias = true",
+        "top = 2, expert = swiglu(F), slack = 2.0, aux = 0.5",
+        "top = 2, expert = swiglu(F), slack = 2.0, balanced = true, groups = 2, top_groups = 1, group_best = 2"})
+    checkLayer("moe(x; E = 4, " + std::string(arguments) + ")");
+}
+
 TEST(Gradient, AttentionBias) { checkLayer("gqa(x, bias; H, KV = 1)", "let H = 2, T = 3\n  weight bias[S, T, H]"); }
 
 TEST(Gradient, Loss) {
@@ -85,16 +97,31 @@ TEST(Gradient, Loss) {
 }
 
 /// `sizes` are arguments of the model.
-void checkModel(const std::string &module, const std::string &model, const std::string &sizes) {
+void checkModel(const std::string &module, const std::string &model, const std::string &sizes, size_t most = 4) {
   check("use models." + module + ".{" + model + "}\nworkload w {\n  model " + model + "(" + sizes +
             ")\n  train { optimizer = sgd }\n}\n",
-        4);
+        most);
 }
 
 TEST(Gradient, Models) {
   checkModel("llama3", "llama3_8b", "L = 2, D = 8, H = 2, KV = 1, F = 6, V = 7, B = 1, S = 4");
   checkModel("gpt3", "gpt3_125m", "L = 2, D = 8, H = 2, Dh = 4, F = 6, V = 7, B = 1, S = 4");
   checkModel("palm", "palm_8b", "L = 2, D = 8, H = 2, Dh = 6, F = 6, V = 7, B = 1, S = 4, z_loss = 0.1");
+  checkModel("qwen2_5", "qwen2_5_7b", "L = 2, D = 8, H = 2, KV = 1, F = 6, V = 7, B = 1, S = 4");
+  checkModel("qwen3", "qwen3_8b", "L = 2, D = 8, H = 2, KV = 1, Dh = 6, F = 6, V = 7, B = 1, S = 4");
+}
+
+TEST(Gradient, ModelsWithExperts) {
+  const std::string kSizes = "D = 8, H = 2, F = 6, V = 7, B = 1, S = 4, slack = 2.0", kHeads = ", KV = 1, Dh = 6",
+                    kLatent = ", Rq = 5, Rkv = 6, Dn = 4, Dr = 2, Dv = 3, Fd = 7";
+  checkModel("mixtral", "mixtral_8x7b", kSizes + ", L = 2, KV = 1, E = 4, aux = 0.5", 2);
+  checkModel("qwen3", "qwen3_235b_a22b", kSizes + kHeads + ", L = 2, E = 4, top = 2", 2);
+  checkModel("deepseek_moe", "deepseek_moe_16b", kSizes + ", L = 3, E = 4, top = 2, Fd = 7", 2);
+  checkModel("deepseek_v2", "deepseek_v2", kSizes + kLatent + ", L = 2, E = 8, top = 2", 2);
+  checkModel("deepseek_v3", "deepseek_v3", kSizes + kLatent + ", L = 2, Lead = 1, E = 16, top = 2", 2);
+  checkModel("gpt_oss", "gpt_oss_20b", kSizes + kHeads + ", L = 2, E = 4, top = 2, reach = 2", 2);
+  checkModel("llama4", "llama4_scout", kSizes + kHeads + ", L = 4, E = 4, reach = 2", 2);
+  checkModel("llama4", "llama4_maverick", kSizes + kHeads + ", L = 4, E = 4, Fd = 7, reach = 2", 2);
 }
 
 /// Every product of the model has two in the backward, and nothing else counts as one: 6 FLOPs per parameter and token.

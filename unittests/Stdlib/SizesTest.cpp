@@ -55,6 +55,9 @@ TEST(Sizes, EveryLayerElaborates) {
        }},
       {"mla(x; H, Rkv = V, Dn = 6, Dr = 2, q_latent = false)",
        [](const Sizes &n) { return n.D * n.H * 8 + n.D * (n.V + 2) + n.V + n.V * n.H * 12 + n.H * 6 * n.D; }},
+      {"moe(x; E = 4, top = 2, expert = swiglu(F))", [](const Sizes &n) { return 4 * n.D + 12 * n.D * n.F; }},
+      {"moe(x; E = 4, top = 2, expert = clamped_glu(F), shared = mlp(F), router_bias = true, balanced = true)",
+       [](const Sizes &n) { return 4 * n.D + 4 + 4 * (3 * n.D * n.F + 2 * n.F + n.D) + 2 * n.D * n.F; }},
       {"mha(x; H)", [](const Sizes &n) { return 4 * n.D * n.D + 4 * n.D; }},
       {"mqa(x; H)", [](const Sizes &n) { return 2 * n.D * n.D + 2 * n.D * n.D / n.H; }},
       {"rotary(x)", [](const Sizes &) { return 0; }},
@@ -64,7 +67,7 @@ TEST(Sizes, EveryLayerElaborates) {
     for (const Sizes &sizes : kSettings) {
       const char *target = llvm::StringRef(layer.call).contains("target") ? ", target[B, S]: i32" : "";
       std::optional<Program> program =
-          compileText(std::string("use std.{attention, ffn, norm, loss}\nmodel m(") + parameters(sizes) +
+          compileText(std::string("use std.{attention, ffn, norm, moe, loss}\nmodel m(") + parameters(sizes) +
                       ") {\n  input x[B, S, D]" + target + "\n  y = f: " + layer.call + "\n  output y\n}\n");
       ASSERT_TRUE(program) << layer.call << " " << sizes.name;
       EXPECT_EQ(parameterCount(*program).size(), layer.parameters(sizes)) << layer.call << " " << sizes.name;
@@ -88,6 +91,7 @@ TEST(Sizes, EveryModelElaborates) {
       {"models.llama2", true, llama},
       {"models.llama3", true, llama},
       {"models.mistral", true, llama},
+      {"models.qwen2_5", true, [llama](const Sizes &n) { return llama(n) + n.L * (n.D + 2 * n.D / n.H * n.KV); }},
       {"models.palm", false, [](const Sizes &n) {
          return n.L * (2 * n.D * n.D + 2 * n.D * n.D / n.H + 3 * n.D * n.F + n.D) + n.V * n.D + n.D;
        }}};
@@ -124,7 +128,25 @@ TEST(Sizes, EveryFamilyIsALayer) {
       {"models.llama2.{llama2}", "llama2(ids; L, D, H, KV, F, V)", 2 * (96 + 126 + 12) + 66 + 6},
       {"models.llama3.{llama3}", "llama3(ids; L, D, H, KV, F, V)", 2 * (96 + 126 + 12) + 66 + 6},
       {"models.mistral.{mistral}", "mistral(ids; L, D, H, KV, F, V)", 2 * (96 + 126 + 12) + 66 + 6},
-      {"models.palm.{palm}", "palm(ids; L, D, H, Dh = 2, F, V)", 2 * (96 + 126 + 6) + 66 + 6}};
+      {"models.palm.{palm}", "palm(ids; L, D, H, Dh = 2, F, V)", 2 * (96 + 126 + 6) + 66 + 6},
+      {"models.qwen2_5.{qwen2_5}", "qwen2_5(ids; L, D, H, KV, F, V)", 2 * (96 + 10 + 126 + 12) + 66 + 6},
+      {"models.qwen3.{qwen3}", "qwen3(ids; L, D, H, KV, Dh = 2, F, V)", 2 * (96 + 4 + 126 + 12) + 66 + 6},
+      {"models.qwen3.{qwen3_moe}", "qwen3_moe(ids; L, D, H, KV, Dh = 2, F, E = 8, V)",
+       2 * (96 + 4 + 8 * 126 + 48 + 12) + 66 + 6},
+      {"models.mixtral.{mixtral}", "mixtral(ids; L, D, H, KV, F, E = 4, V)", 2 * (96 + 4 * 126 + 24 + 12) + 66 + 6},
+      {"models.gpt_oss.{gpt_oss}", "gpt_oss(ids; L, D, H, KV, Dh = 2, F, E = 4, V)",
+       2 * (96 + 10 + 6 + 3 + 4 * (126 + 14 + 6) + 28 + 12) + 66 + 6},
+      {"models.llama4.{llama4}", "llama4(ids; L, D, H, KV, Dh = 2, F, E = 4, Fd = 5, V)",
+       (96 + 90 + 12) + (96 + 5 * 126 + 24 + 12) + 66 + 6},
+      {"models.deepseek_moe.{deepseek_moe}", "deepseek_moe(ids; L, D, H, F, E = 6, Fd = 5, V)",
+       (144 + 90 + 12) + (144 + 8 * 126 + 36 + 12) + 66 + 6},
+      // q: 6 * 5 + 5 and 5 * 3 * 6, latents: 6 * (4 + 2) + 4, k and v: 4 * 3 * 6, out: 3 * 2 * 6.
+      {"models.deepseek_v2.{deepseek_v2_body}",
+       "deepseek_v2_body(ids; L, D, H, Rq = 5, Rkv = 4, Dn = 4, Dr = 2, Dv = 2, F, E = 16, Fd = 5, V)",
+       2 * 273 + (90 + 12) + (18 * 126 + 96 + 12) + 66 + 6},
+      {"models.deepseek_v3.{deepseek_v3_body}",
+       "deepseek_v3_body(ids; L, D, H, Rq = 5, Rkv = 4, Dn = 4, Dr = 2, Dv = 2, F, E = 16, Fd = 5, V, Lead = 1)",
+       2 * 273 + (90 + 12) + (17 * 126 + 96 + 12) + 66 + 6}};
   for (const Family &family : families) {
     std::optional<Program> program = compileText(
         std::string("use ") + family.module +
