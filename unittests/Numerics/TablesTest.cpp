@@ -50,7 +50,7 @@ struct Row {
 };
 
 constexpr const char *kUses =
-    "use std.attention.{gqa, mha}\nuse std.ffn.{swiglu, mlp}\nuse std.norm.{rmsnorm, layernorm}\n"
+    "use std.attention.{gqa, mha, mqa}\nuse std.ffn.{swiglu, mlp}\nuse std.norm.{rmsnorm, layernorm}\n"
     "use std.loss.{xent}\nuse std.optim.{adamw}\n";
 constexpr const char *kSizes = "B = 4, S = 16, D = 8, H = 8, KV = 4, Dh = 4, F = 8, V = 8, L = 2";
 
@@ -197,6 +197,17 @@ TEST(Tables, Palm) {
   expectRow(model, {"PaLM TP+SP", "dp = 2, tp = 2", 4, kB + kTp + kSp, 2, "AG(tp) 1, RS(tp) 1", "AG(tp) 2, RS(tp) 1",
                     "AR(dp) 7, AR(dp*tp) 1", "AG(tp) 1, AR-max(tp) 1, RS(tp) 3", "AG(tp) 3, RS(tp) 1",
                     "AR(dp) 2, AR(dp*tp) 1"});
+}
+
+// Every rank has the one head of keys and of values, and adds to the gradients of both: two sums more in the backward.
+TEST(Tables, PalmWithOneHeadOfKeys) {
+  std::string model =
+      llama("    n = norm1: rmsnorm(x)\n    x = x + attn: mqa(n; H, Dh) + ffn: swiglu(n; F)\n", Head::Tied);
+  expectRow(model, {"PaLM TP, MQA", "dp = 2, tp = 2", 4, kB + kTp, 2, "AR(tp) 1", "AR(tp) 3", "AR(dp) 8",
+                    "AR(tp) 3, AR-max(tp) 1", "AR(tp) 1", "AR(dp) 2"});
+  expectRow(model, {"PaLM TP+SP, MQA", "dp = 2, tp = 2", 4, kB + kTp + kSp, 2, "AG(tp) 1, RS(tp) 1",
+                    "AG(tp) 2, AR(tp) 2, RS(tp) 1", "AR(dp) 7, AR(dp*tp) 1", "AG(tp) 1, AR-max(tp) 1, RS(tp) 3",
+                    "AG(tp) 3, RS(tp) 1", "AR(dp) 1, AR(dp*tp) 1"});
 }
 
 // 16 weights in a layer. Learned positions are split over cp as the sequence is, so their gradient is partial over dp

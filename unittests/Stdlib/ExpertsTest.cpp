@@ -90,6 +90,20 @@ model m(B = 1, S = 8, D = 4, E = 2, F = 5) {
   EXPECT_GE(kept, 1);
 }
 
+// Even loads whatever the scores are, and softmaxed scores sum to 1.
+TEST(Moe, EvenLoadsHaveTheLossOne) {
+  std::optional<Program> program = compileText(R"(
+use std.{ffn, moe}
+model m(B = 2, S = 3, D = 4, E = 3, F = 5) {
+  input x[B, S, D]
+  y = a: moe(x; E, top = 3, expert = swiglu(F), aux = 0.25)
+  output y
+}
+)");
+  ASSERT_TRUE(program);
+  EXPECT_NEAR(interp::interpret(*program, {}).loss, 0.25, 1e-12);
+}
+
 /// `names: shares`, of the weights of the first body.
 std::string sharesOf(const std::string &text) {
   std::optional<Program> program = compileText(text);
