@@ -66,7 +66,9 @@ TEST(RandomPlan, ASplitStepHasTheNumbersOfOneDevice) { tryPlans(randomCount(kSpl
 TEST(RandomPlan, APaddedStepHasTheNumbersOfOneDevice) { tryPlans(randomCount(kPadded), Rest::Pad); }
 
 // Models of fewer units than stages, and weights of a unit that others use, are refused.
-TEST(RandomPlan, APipelinedStepHasTheNumbersOfOneDevice) { tryPlans(randomCount(kPipelined), Rest::Replicate, Cut::Always); }
+TEST(RandomPlan, APipelinedStepHasTheNumbersOfOneDevice) {
+  tryPlans(randomCount(kPipelined), Rest::Replicate, Cut::Always);
+}
 
 } // namespace
 } // namespace stg
