@@ -193,49 +193,35 @@ uint32_t ProcessGroups::largestId() const {
 
 unsigned ProcessGroups::digits() const { return static_cast<unsigned>(std::to_string(largestId()).size()); }
 
-std::optional<uint32_t> ProcessGroups::sharedRank(uint32_t firstKind, uint32_t first, uint32_t secondKind,
-                                                  uint32_t second) const {
-  if (kinds_[firstKind].size > kinds_[secondKind].size)
-    return sharedRank(secondKind, second, firstKind, first);
-  for (uint32_t rank : formulas_[firstKind].membersOf(first))
-    if (formulas_[secondKind].groupOf(rank) == second)
-      return rank;
-  return std::nullopt;
+/// Two groups meet where their ranks do; ranks that differ only in what both kinds span meet in the same groups.
+bundle::RankSet ProcessGroups::meetingRanks(const GroupKind &first, const GroupKind &second) const {
+  bundle::RankSet ranks;
+  for (uint32_t atom = 0; atom < atoms_.size(); ++atom) {
+    bool isSpanned = first.sets.empty() && second.sets.empty() && llvm::is_contained(first.atoms, atom) &&
+                     llvm::is_contained(second.atoms, atom);
+    if (!isSpanned)
+      ranks.spans.push_back({static_cast<uint32_t>(atoms_[atom].stride), static_cast<uint32_t>(atoms_[atom].size), 0});
+  }
+  return ranks;
 }
 
-/// Groups by tag, so that only those whose tags meet are looked at.
 std::optional<GroupCollision> ProcessGroups::findCollision() const {
   if (largestId() < kFirstWrappedId && kinds_.size() <= stride_)
     return std::nullopt;
-  auto shareAtoms = [&](uint32_t first, uint32_t second) {
-    return first != second && llvm::any_of(kinds_[first].atoms, [&](uint32_t atom) {
-             return llvm::is_contained(kinds_[second].atoms, atom);
-           });
-  };
-  struct Tagged {
-    int32_t tag;
-    uint32_t kind, group;
-    bool operator<(const Tagged &other) const {
-      return std::tie(tag, kind, group) < std::tie(other.tag, other.kind, other.group);
-    }
-  };
-  std::vector<Tagged> byTag;
-  for (uint32_t kind = 0; kind < kinds_.size(); ++kind)
-    for (uint32_t other = 0; other < kinds_.size(); ++other)
-      if (shareAtoms(kind, other)) {
-        for (uint32_t group = 0; group < formulas_[kind].count; ++group)
-          byTag.push_back({firstGroupTag(formulas_[kind].idOf(group)), kind, group});
-        break;
-      }
-  llvm::sort(byTag);
-  for (size_t i = 0; i < byTag.size(); ++i)
-    for (size_t j = i + 1; j < byTag.size() && byTag[j].tag - byTag[i].tag < kTagsPerGroup; ++j) {
-      if (!shareAtoms(byTag[i].kind, byTag[j].kind))
+  for (uint32_t first = 0; first < kinds_.size(); ++first)
+    for (uint32_t second = first + 1; second < kinds_.size(); ++second) {
+      if (llvm::none_of(kinds_[first].atoms,
+                        [&](uint32_t atom) { return llvm::is_contained(kinds_[second].atoms, atom); }))
         continue;
-      if (std::optional<uint32_t> rank = sharedRank(byTag[i].kind, byTag[i].group, byTag[j].kind, byTag[j].group))
-        return GroupCollision{.first = formulas_[byTag[i].kind].idOf(byTag[i].group),
-                              .second = formulas_[byTag[j].kind].idOf(byTag[j].group),
-                              .rank = *rank};
+      bundle::RankSet ranks = meetingRanks(kinds_[first], kinds_[second]);
+      uint64_t count = ranks.size();
+      for (uint64_t i = 0; i < count; ++i) {
+        uint32_t rank = ranks.at(i);
+        std::optional<uint32_t> one = formulas_[first].groupOf(rank), other = formulas_[second].groupOf(rank);
+        if (one && other && groupTagsCollide(formulas_[first].idOf(*one), formulas_[second].idOf(*other)))
+          return GroupCollision{
+              .first = formulas_[first].idOf(*one), .second = formulas_[second].idOf(*other), .rank = rank};
+      }
     }
   return std::nullopt;
 }

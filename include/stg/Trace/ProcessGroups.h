@@ -65,7 +65,7 @@ private:
   void addFormulas(const Program &program);
   void numberBy(uint32_t stride);
   std::optional<GroupCollision> findCollision() const;
-  std::optional<uint32_t> sharedRank(uint32_t firstKind, uint32_t first, uint32_t secondKind, uint32_t second) const;
+  bundle::RankSet meetingRanks(const GroupKind &first, const GroupKind &second) const;
 
   std::vector<MeshAtom> atoms_;
   std::vector<GroupKind> kinds_;
