@@ -53,6 +53,8 @@ else:
         reason = "stg-mount was not built (package libfuse3-dev)"
     if reason:
         lit_config.note("bundles cannot be mounted here, tests of that are unsupported: " + reason)
+    if shutil.which("mpirun"):
+        config.available_features.add("mpirun")
 
     root = os.path.dirname(source_root)
     config.substitutions.append(("%examples", os.path.join(root, "examples")))

@@ -171,6 +171,15 @@ std::optional<size_t> Bundle::read(const TraceInfo &trace, uint32_t rank, uint64
   return done;
 }
 
+std::optional<SegmentImage> Bundle::image(const TraceInfo &trace, const RankClass &rankClass, const Segment &segment,
+                                          BundleError &error) const {
+  if (!mapped_->isGood(rankClass, segment, trace.groupDigits)) {
+    error = mapped_->badSegment(segment);
+    return std::nullopt;
+  }
+  return SegmentImage{mapped_->bytesOf(segment), mapped_->patchesOf(segment)};
+}
+
 std::string Bundle::groupFile(const TraceInfo &trace) {
   std::string whole, piece;
   GroupFileText text(trace.groups, trace.groupDigits);

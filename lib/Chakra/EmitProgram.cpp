@@ -3,8 +3,8 @@
 #include "stg/Chakra/EmitProgram.h"
 #include "fmt/format.h"
 #include "stg/Chakra/BundleWriter.h"
-#include "stg/Chakra/TraceDirectory.h"
 #include "stg/IR/Printer.h"
+#include "stg/Support/CountText.h"
 #include "llvm/Support/Threading.h"
 #include "llvm/Support/xxhash.h"
 #include <algorithm>
@@ -54,13 +54,19 @@ public:
     return std::move(failure_);
   }
 
-  /// By class, after run().
-  const std::vector<EmittedClass> &classes() const { return classes_; }
+  /// Those of which ranks are written, after run().
+  std::vector<EmittedClass> classes() const {
+    std::vector<EmittedClass> written;
+    llvm::copy_if(classes_, std::back_inserter(written), [](const EmittedClass &each) { return each.ranks != 0; });
+    return written;
+  }
 
 private:
   void encode(uint32_t rankClass) {
     EmittedClass &own = classes_[rankClass];
-    own.ranks = trace_.classes[rankClass].ranks.size();
+    own.ranks = sink_.ranksOf(rankClass);
+    if (own.ranks == 0)
+      return;
     TraceMetadata metadata = metadata_;
     metadata.rank = trace_.classes[rankClass].ranks.first;
     try {
@@ -103,7 +109,7 @@ private:
 llvm::Expected<std::unique_ptr<ImageSink>> openSink(const EmitOptions &options) {
   if (options.form == EmitForm::Bundle)
     return BundleWriter::create(options.output);
-  return TraceDirectory::create(options.output, options.compression, options.threads);
+  return TraceDirectory::create(options.output, options.directory, options.threads);
 }
 
 } // namespace
@@ -127,6 +133,12 @@ TraceMetadata metadataOf(const Program &program, const ProcessGroups &groups, ll
   metadata.groupStride = groups.stride();
   metadata.programHash = fmt::format("{:016x}", llvm::xxh3_64bits(toString(program)));
   return metadata;
+}
+
+void reportMissingRank(uint32_t rank, llvm::StringRef trace, uint32_t worldSize, Diagnostics &diags) {
+  diags.report(diag::NoSuchItem{.kind = "rank", .name = std::to_string(rank)})
+      .note(fmt::format("`{}` has {}, which count from 0: --ranks=0-{} are all",
+                        std::string_view(trace), counted(std::to_string(worldSize), "rank"), worldSize - 1));
 }
 
 Outcome emitPrograms(llvm::MutableArrayRef<TraceOutput> outputs, const EmitOptions &options, PassStats &stats,
@@ -157,6 +169,9 @@ Outcome emitPrograms(llvm::MutableArrayRef<TraceOutput> outputs, const EmitOptio
     bundle::TraceInfo trace = traceOf(output, groups, metadata, unroller->classes());
     EncodeOptions encoding{
         .annotate = options.annotate, .orderDeps = options.orderDeps, .groupDigits = groups.digits()};
+    // What would tell files apart that are one.
+    if (options.form == EmitForm::Directory && options.directory.sameFiles == SameFiles::Linked)
+      encoding.rankInMetadata = RankInMetadata::No;
     if (llvm::Error error = sink->begin(trace))
       return failed(std::move(error));
     ClassEncoder classes(*unroller, trace, metadata, encoding, *sink);

@@ -195,10 +195,10 @@ char *putGroup(char *out, uint32_t group, unsigned digits) {
 
 struct EncodedMetadata {
   std::string bytes;
-  size_t rankEnd; ///< behind the rank
+  size_t rankEnd; ///< behind the rank; 0: it is not there
 };
 
-EncodedMetadata encode(const TraceMetadata &metadata) {
+EncodedMetadata encode(const TraceMetadata &metadata, RankInMetadata rankInMetadata) {
   constexpr llvm::StringLiteral kUnits =
       "num_ops: floating-point operations, a multiply-add is 2; tensor_size, comm_size: bytes";
   std::string producer = "stgc " + metadata.compilerVersion;
@@ -210,8 +210,11 @@ EncodedMetadata encode(const TraceMetadata &metadata) {
   out = putBytes(out, kChakraSchema);
   out = putText(out, kMetadataAttr, "schema", kChakraSchema);
   out = putText(out, kMetadataAttr, "producer", producer);
-  out = putPaddedNumber(out, kMetadataAttr, "rank", kUint32Val, metadata.rank);
-  size_t rankEnd = out - body.data();
+  size_t rankEnd = 0;
+  if (rankInMetadata == RankInMetadata::Yes) {
+    out = putPaddedNumber(out, kMetadataAttr, "rank", kUint32Val, metadata.rank);
+    rankEnd = out - body.data();
+  }
   out = putNumber(out, kMetadataAttr, "world_size", kUint32Val, metadata.worldSize);
   out = putText(out, kMetadataAttr, "mesh", metadata.mesh);
   if (!metadata.groupKinds.empty()) {
@@ -224,20 +227,25 @@ EncodedMetadata encode(const TraceMetadata &metadata) {
 
   char length[kMostVarintBytes];
   std::string framed(length, putVarint(length, body.size()));
-  return {framed + body, framed.size() + rankEnd};
+  if (rankEnd != 0)
+    rankEnd += framed.size();
+  return {framed + body, rankEnd};
 }
 
 } // namespace
 
 std::string groupName(uint32_t group, unsigned digits) { return fmt::format("{:0{}}", group, digits); }
 
-std::string encodeMetadata(const TraceMetadata &metadata) { return encode(metadata).bytes; }
+std::string encodeMetadata(const TraceMetadata &metadata) {
+  return encode(metadata, RankInMetadata::Yes).bytes;
+}
 
 void NodeEncoder::append(const TraceMetadata &metadata) {
-  EncodedMetadata encoded = encode(metadata);
+  EncodedMetadata encoded = encode(metadata, options_.rankInMetadata);
   reserve(encoded.bytes.size());
   std::memcpy(data_.get() + size_, encoded.bytes.data(), encoded.bytes.size());
-  patch(size_ + encoded.rankEnd - kRankFieldBytes, {bundle::RankField::Kind::Rank, 0});
+  if (encoded.rankEnd != 0)
+    patch(size_ + encoded.rankEnd - kRankFieldBytes, {bundle::RankField::Kind::Rank, 0});
   size_ += encoded.bytes.size();
 }
 

@@ -4,6 +4,7 @@
 #include "fmt/format.h"
 #include "stg/Bundle/BundleFormat.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
@@ -85,15 +86,7 @@ private:
 
   llvm::Error addDirectory(llvm::StringRef path) {
     std::vector<std::string> found;
-    std::error_code error;
-    for (llvm::sys::fs::directory_iterator it(path, error), end; it != end && !error; it.increment(error)) {
-      llvm::StringRef name = llvm::sys::path::filename(it->path());
-      if (isTraceFile(name))
-        found.push_back(it->path());
-      else if (name == bundle::kGroupFile || name == "comm_group.json")
-        set_.groupFile = it->path();
-    }
-    if (error)
+    if (std::error_code error = findFiles(path, found))
       return fileError(path, std::errc::io_error, error.message());
     if (found.empty())
       return fileError(path, std::errc::invalid_argument, "holds no `.et` file");
@@ -102,6 +95,22 @@ private:
       addFile(file);
     set_.isWhole = true;
     return llvm::Error::success();
+  }
+
+  /// In the directory and in the folders of a thousand ranks each: 000, 001, …
+  std::error_code findFiles(llvm::StringRef path, std::vector<std::string> &found) {
+    std::error_code error;
+    for (llvm::sys::fs::directory_iterator it(path, error), end; it != end && !error; it.increment(error)) {
+      llvm::StringRef name = llvm::sys::path::filename(it->path());
+      if (isTraceFile(name))
+        found.push_back(it->path());
+      else if (name == bundle::kGroupFile || name == "comm_group.json")
+        set_.groupFile = it->path();
+      else if (name.size() >= 3 && llvm::all_of(name, llvm::isDigit) && llvm::sys::fs::is_directory(it->path()))
+        if (std::error_code inner = findFiles(it->path(), found))
+          return inner;
+    }
+    return error;
   }
 
   llvm::Expected<std::shared_ptr<const bundle::Bundle>> open(const std::string &path) {

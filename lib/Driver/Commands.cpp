@@ -2,6 +2,7 @@
 #include "stg/Driver/Commands.h"
 #include "TensorSearch.h"
 #include "stg/Chakra/EmitProgram.h"
+#include "stg/Driver/Launcher.h"
 #include "stg/IR/Printer.h"
 #include "stg/Support/AtomicOutput.h"
 #include "stg/Syntax/Formatter.h"
@@ -30,19 +31,33 @@ static std::vector<CompiledWorkload> compileInput(Compilation &compilation, Stri
   return compilation.diags().hasErrors() ? std::vector<CompiledWorkload>() : std::move(workloads);
 }
 
-/// `486 nodes, 64 ranks alike`; of a pipeline `4102 to 4480 nodes, 16 ranks in 4 classes`.
-static std::string summaryText(const EmitSummary &summary) {
+/// `486 nodes, 64 ranks alike`; of a pipeline `4102 to 4480 nodes, 16 ranks in 4 classes`; of a shard `486 nodes, 16 of
+/// 64 ranks alike`.
+static std::string summaryText(const EmitSummary &summary, int64_t worldSize) {
+  if (summary.classes.empty())
+    return fmt::format("none of {} ranks", worldSize);
   auto [least, most] =
       std::minmax_element(summary.classes.begin(), summary.classes.end(),
                           [](const EmittedClass &a, const EmittedClass &b) { return a.nodesPerRank < b.nodesPerRank; });
   std::string nodes = least->nodesPerRank == most->nodesPerRank
                           ? fmt::format("{} nodes", least->nodesPerRank)
                           : fmt::format("{} to {} nodes", least->nodesPerRank, most->nodesPerRank);
-  if (summary.ranks() == 1)
+  if (worldSize == 1)
     return nodes + ", 1 rank";
-  return summary.classes.size() == 1
-             ? fmt::format("{}, {} ranks alike", nodes, summary.ranks())
-             : fmt::format("{}, {} ranks in {} classes", nodes, summary.ranks(), summary.classes.size());
+  std::string ranks = summary.ranks() == static_cast<uint64_t>(worldSize)
+                          ? fmt::format("{} ranks", worldSize)
+                          : fmt::format("{} of {} ranks", summary.ranks(), worldSize);
+  return summary.classes.size() == 1 ? fmt::format("{}, {} alike", nodes, ranks)
+                                     : fmt::format("{}, {} in {} classes", nodes, ranks, summary.classes.size());
+}
+
+static void reportMissingRanks(const std::vector<CompiledWorkload> &workloads, const RankChoice &ranks,
+                               Diagnostics &diags) {
+  for (const CompiledWorkload &workload : workloads) {
+    auto worldSize = static_cast<uint32_t>(workload.program.mesh.ranks());
+    if (std::optional<uint32_t> rank = ranks.outside(worldSize))
+      reportMissingRank(*rank, workload.name, worldSize, diags);
+  }
 }
 
 ExitStatus stg::build(const BuildOptions &options, DiagnosticFormat format) {
@@ -65,7 +80,22 @@ ExitStatus stg::build(const BuildOptions &options, DiagnosticFormat format) {
         break;
     return finish(diags, format);
   }
-  if (options.compression == Compression::Gzip && options.target == TraceTarget::AstraSim)
+  RankChoice ranks = options.ranks.value_or(RankChoice());
+  reportMissingRanks(workloads, ranks, diags);
+  if (diags.hasErrors())
+    return finish(diags, format);
+  std::string place;
+  if (auto launched = launchedProcess([](const char *name) -> const char * { return std::getenv(name); });
+      launched && !options.ranks) {
+    if (options.emit == EmitKind::Et)
+      ranks.shard = launched->shard;
+    place = fmt::format(" ({}/{} by {})", launched->shard.index, launched->shard.count, launched->variable);
+    if (options.emit == EmitKind::Bundle && launched->shard.index != 0) {
+      llvm::outs() << options.output << " is written by process 0" << place << "\n";
+      return finish(diags, format);
+    }
+  }
+  if (options.directory.compression == Compression::Gzip && options.target == TraceTarget::AstraSim)
     diags.report(diag::CompressedForAstraSim{})
         .help("expand the files first, or write them for others: --target=chakra");
   // One workload: its traces are the output. Several: a folder each, by `emit … { dir }` or by name.
@@ -81,14 +111,16 @@ ExitStatus stg::build(const BuildOptions &options, DiagnosticFormat format) {
   emit.output = options.output;
   emit.annotate = options.annotate;
   emit.orderDeps = options.orderDeps;
-  emit.compression = options.compression;
+  emit.directory = options.directory;
+  emit.directory.ranks = ranks;
   emit.target = options.target;
   emit.threads = options.threads;
   emit.compilerVersion = STG_VERSION;
   if (emitPrograms(outputs, emit, stats, diags) == Outcome::Done)
     for (const TraceOutput &output : outputs)
-      llvm::outs() << fmt::format("{}: {}, in {}\n", output.prefix, summaryText(output.summary),
-                                  output.folder.empty() ? emit.output : emit.output + "/" + output.folder);
+      llvm::outs() << fmt::format("{}: {}, in {}{}\n", output.prefix,
+                                  summaryText(output.summary, output.program->mesh.ranks()),
+                                  output.folder.empty() ? emit.output : emit.output + "/" + output.folder, place);
   return finish(diags, format);
 }
 

@@ -18,7 +18,8 @@ constexpr const char *kOverview =
     "                                                   also each rank's sum of rooflines in ns, which is what\n"
     "                                                   ASTRA-sim takes for a rank that only computes\n"
     "  stg-et verify out/                               would a simulator run this to the last node?\n"
-    "  stg-et diff before/ after/                       the first difference, if any\n\n"
+    "  stg-et diff before/ after/                       the first difference, if any\n"
+    "  stg-et extract traces.stgb -o out/               the files that the bundle stands for; --ranks=0-7,64: some\n\n"
     "Arguments are directories (all `<prefix>.<rank>.et` in them), files, raw or gzip, and bundles: traces.stgb is read\n"
     "like the directory with the same traces, traces.stgb/train and traces.stgb/train.7.et like what is in it.\n"
     "Exit status: 0 done; 1 the traces are wrong or differ; 2 wrong command line; 3 the system failed (unreadable "
@@ -31,6 +32,7 @@ cl::SubCommand dump("dump", "print every node as a line of text");
 cl::SubCommand stats("stats", "count nodes and add up flops, bytes and rooflines");
 cl::SubCommand verify("verify", "check that a simulator would run the traces to the last node");
 cl::SubCommand diff("diff", "compare two traces or sets of traces");
+cl::SubCommand extract("extract", "write the files of ranks from a bundle");
 
 cl::list<std::string> inputs(cl::Positional, cl::OneOrMore, cl::desc("<directory, bundle or files>"), cl::sub(dump),
                              cl::sub(stats), cl::sub(verify), cl::cat(category));
@@ -55,16 +57,56 @@ cl::opt<unsigned> keep("show", cl::value_desc("n"), cl::desc("findings shown of 
 cl::opt<std::string> left(cl::Positional, cl::Required, cl::desc("<left>"), cl::sub(diff), cl::cat(category));
 cl::opt<std::string> right(cl::Positional, cl::Required, cl::desc("<right>"), cl::sub(diff), cl::cat(category));
 
+cl::opt<std::string> bundle(cl::Positional, cl::Required, cl::desc("<bundle>"), cl::sub(extract), cl::cat(category));
+cl::opt<std::string> output("o", cl::value_desc("dir"), cl::desc("directory of the traces"), cl::sub(extract),
+                            cl::cat(category));
+cl::opt<std::string> ranks("ranks", cl::value_desc("0-4095,7"),
+                           cl::desc("write only these ranks, from 0; other files of the directory stay"),
+                           cl::sub(extract), cl::cat(category));
+cl::opt<Compression> compression("compress", cl::desc("how the files of ranks are compressed:"),
+                                 cl::values(clEnumValN(Compression::None, "none", "not (default)"),
+                                            clEnumValN(Compression::Gzip, "gzip",
+                                                       "gzip, for readers other than ASTRA-sim (docs/traces.md)")),
+                                 cl::init(Compression::None), cl::sub(extract), cl::cat(category));
+cl::opt<bool> fanOut("fan-out", cl::desc("a folder for each thousand ranks: 000, 001, ... (not for ASTRA-sim)"),
+                     cl::sub(extract), cl::cat(category));
+cl::opt<bool> diskSync("sync", cl::desc("the directory appears when all of it is on the disk"), cl::sub(extract),
+                       cl::cat(category));
+cl::opt<unsigned> threads("j", cl::Prefix, cl::value_desc("n"),
+                          cl::desc("threads that write files; 0: as many as the machine has"), cl::init(0),
+                          cl::sub(extract), cl::cat(category));
+
 void usageError(const llvm::Twine &text) { llvm::errs() << "error: " << text << "\n"; }
 
 std::optional<double> given(const cl::opt<double> &option) {
   return option.getNumOccurrences() ? std::optional<double>(option) : std::nullopt;
 }
 
+/// Nothing: the usage was wrong, and said so.
+std::optional<ExtractOptions> parseExtract() {
+  ExtractOptions options{.bundle = bundle, .output = output, .directory = {}, .threads = threads};
+  if (output.empty()) {
+    usageError("where to? stg-et extract " + bundle + " -o out/");
+    return std::nullopt;
+  }
+  if (ranks.getNumOccurrences()) {
+    std::optional<std::vector<RankRange>> list = readRankList(ranks);
+    if (!list) {
+      usageError("--ranks=" + ranks + " is no list of ranks: write --ranks=0-4095,7");
+      return std::nullopt;
+    }
+    options.directory.ranks.list = *list;
+  }
+  options.directory.compression = compression;
+  options.directory.fanOut = fanOut ? FanOut::Thousands : FanOut::None;
+  options.directory.diskSync = diskSync ? DiskSync::BeforeCommit : DiskSync::None;
+  return options;
+}
+
 } // namespace
 
 std::optional<EtOptions> parseEtOptions(int argc, char **argv) {
-  for (cl::SubCommand *command : {&dump, &stats, &verify, &diff})
+  for (cl::SubCommand *command : {&dump, &stats, &verify, &diff, &extract})
     cl::HideUnrelatedOptions(category, *command);
   cl::HideUnrelatedOptions(category);
   cl::SetVersionPrinter([](llvm::raw_ostream &out) { out << "stg-et " STG_VERSION "\n"; });
@@ -87,14 +129,22 @@ std::optional<EtOptions> parseEtOptions(int argc, char **argv) {
     options.command = EtCommand::Verify;
   else if (diff)
     options.command = EtCommand::Diff;
+  else if (extract)
+    options.command = EtCommand::Extract;
   else {
-    usageError("name a command: dump, stats, verify or diff; `stg-et --help` shows examples");
+    usageError("name a command: dump, stats, verify, diff or extract; `stg-et --help` shows examples");
     return std::nullopt;
   }
   options.dump = {.inputs = paths, .kinds = kinds ? ShowKinds::Yes : ShowKinds::No};
   options.stats = {.inputs = paths, .machine = machine, .format = json ? StatsFormat::Json : StatsFormat::Text};
   options.verify = {.inputs = paths, .groupFile = groupFile, .target = target, .machine = machine, .keep = keep};
   options.diff = {.left = left, .right = right};
+  if (extract) {
+    std::optional<ExtractOptions> own = parseExtract();
+    if (!own)
+      return std::nullopt;
+    options.extract = *own;
+  }
   return options;
 }
 

@@ -2,10 +2,11 @@
 #pragma once
 
 #include "stg/Chakra/EtCommands.h"
+#include "stg/Chakra/ExtractBundle.h"
 
 namespace stg {
 
-enum class EtCommand { Dump, Stats, Verify, Diff };
+enum class EtCommand { Dump, Stats, Verify, Diff, Extract };
 
 struct EtOptions {
   EtCommand command;
@@ -13,6 +14,7 @@ struct EtOptions {
   StatsOptions stats;
   VerifyOptions verify;
   DiffOptions diff;
+  ExtractOptions extract;
 };
 
 /// None if the command line is wrong (which has then been said). Exits for --help and --version.

@@ -18,6 +18,8 @@ ExitStatus run(const EtOptions &options, llvm::raw_ostream &out, Diagnostics &di
     return verifyTraces(options.verify, out, diags);
   case EtCommand::Diff:
     return diffTraces(options.diff, out, diags);
+  case EtCommand::Extract:
+    return extractBundle(options.extract, out, diags);
   }
   return ExitStatus::Usage;
 }

@@ -95,6 +95,20 @@ cl::opt<TraceTarget> target("target", cl::desc("whose rules the traces follow:")
 cl::opt<unsigned> threads("j", cl::Prefix, cl::value_desc("n"),
                           cl::desc("threads that write files; 0: as many as the machine has"), cl::init(0),
                           cl::sub(buildCommand), cl::cat(category));
+cl::opt<std::string> ranks("ranks", cl::value_desc("0-4095,7"),
+                           cl::desc("write only these ranks, from 0; other files of the folder stay"),
+                           cl::sub(buildCommand), cl::cat(category));
+cl::opt<std::string> shard("shard", cl::value_desc("i/n"),
+                           cl::desc("write part i of n of the ranks, i from 0 to n - 1; other files of the folder stay. "
+                                    "mpirun and srun set it by themselves; 0/1: all ranks (docs/scale.md)"),
+                           cl::sub(buildCommand), cl::cat(category));
+cl::opt<bool> linkFiles("link",
+                        cl::desc("ranks with the same trace share one file by hard links; files do not say their rank"),
+                        cl::sub(buildCommand), cl::cat(category));
+cl::opt<bool> fanOut("fan-out", cl::desc("a folder for each thousand ranks: 000, 001, ... (not for ASTRA-sim)"),
+                     cl::sub(buildCommand), cl::cat(category));
+cl::opt<bool> diskSync("sync", cl::desc("the folder appears when all of it is on the disk"), cl::sub(buildCommand),
+                       cl::cat(category));
 cl::opt<bool> json("json", cl::desc("print JSON (docs/report.md lists the keys)"), cl::sub(reportCommand),
                    cl::cat(category));
 cl::opt<bool> formula("formula", cl::desc("formulas in the model's size parameters instead of numbers"),
@@ -144,6 +158,39 @@ bool usageError(const llvm::Twine &text) {
 
 std::optional<double> given(const cl::opt<double> &option) {
   return option.getNumOccurrences() ? std::optional<double>(option) : std::nullopt;
+}
+
+/// False: the usage was wrong, and said so.
+bool parseDirectory(DirectoryOptions &directory, std::optional<RankChoice> &choice) {
+  const cl::Option *about[] = {&compression, &ranks, &shard, &linkFiles, &fanOut, &diskSync};
+  for (const cl::Option *option : about) {
+    if (!option->getNumOccurrences() || emit == EmitKind::Et)
+      continue;
+    bool isChoice = option == &ranks || option == &shard;
+    return usageError("--" + option->ArgStr + " is about a directory of traces" +
+                      (emit == EmitKind::Bundle && isChoice
+                           ? "; a bundle holds all ranks, and `stg-et extract --ranks` takes some out of it"
+                           : ": --emit=et"));
+  }
+  directory.compression = compression;
+  directory.fanOut = fanOut ? FanOut::Thousands : FanOut::None;
+  directory.sameFiles = linkFiles ? SameFiles::Linked : SameFiles::Separate;
+  directory.diskSync = diskSync ? DiskSync::BeforeCommit : DiskSync::None;
+  if (ranks.getNumOccurrences() && shard.getNumOccurrences())
+    return usageError("--ranks and --shard both say which ranks: give one of them");
+  if (ranks.getNumOccurrences()) {
+    std::optional<std::vector<RankRange>> list = readRankList(ranks);
+    if (!list)
+      return usageError("--ranks=" + ranks + " is no list of ranks: write --ranks=0-4095,7");
+    choice = RankChoice{.list = *list, .shard = {}};
+  }
+  if (shard.getNumOccurrences()) {
+    std::optional<Shard> part = readShard(shard);
+    if (!part)
+      return usageError("--shard=" + shard + " is no shard: the first of 16 is --shard=0/16, the last --shard=15/16");
+    choice = RankChoice{.list = {}, .shard = *part};
+  }
+  return true;
 }
 
 /// False: the usage was wrong, and said so.
@@ -219,13 +266,13 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
                    << "   (or --emit=none to compile only)\n";
       return std::nullopt;
     }
-    if (compression != Compression::None && emit != EmitKind::Et) {
-      usageError("--compress is about a directory of traces: --emit=et");
+    DirectoryOptions directory;
+    std::optional<RankChoice> choice;
+    if (!parseDirectory(directory, choice))
       return std::nullopt;
-    }
     if (emit == EmitKind::Ir)
       compile.level = level;
-    options.command = BuildOptions{compile, input, output, emit, annotate, orderDeps, compression, target, threads};
+    options.command = BuildOptions{compile,  input, output, emit, annotate, orderDeps, directory, choice, target, threads};
   } else if (checkCommand) {
     options.command = CheckCommandOptions{compile, {inputs.begin(), inputs.end()}};
   } else if (reportCommand) {

@@ -62,7 +62,7 @@ TEST_F(TraceFiles, EveryRankIsReadBack) {
   NodeEncoder head({});
   head.append(metadata(0, 2));
   std::string bytes = head.bytes().str() + twoNodes();
-  auto writer = TraceDirectory::create(root_ + "/out", Compression::None, 1);
+  auto writer = TraceDirectory::create(root_ + "/out", {}, 1);
   ASSERT_TRUE(bool(writer));
   EXPECT_FALSE((*writer)->begin(trace));
   // In two segments, of which the first ends within a message.

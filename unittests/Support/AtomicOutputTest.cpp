@@ -154,4 +154,48 @@ TEST_F(AtomicOutput, DevicesAreWrittenInPlace) {
   EXPECT_EQ(llvm::toString(std::move(full)), "cannot write `/dev/full`: No space left on device");
 }
 
+TEST_F(AtomicOutput, SlicesOfOneDirectoryMeet) {
+  llvm::sys::fs::create_directories(at("out"));
+  ASSERT_FALSE(writeOutputFile(at("out/x.9.et"), llvm::StringRef("earlier")));
+  auto one = OutputDirectory::createSlice(at("out")), two = OutputDirectory::createSlice(at("out"));
+  ASSERT_TRUE(one && two);
+  EXPECT_FALSE(one->writeFile("sub/x.0.et", {"zero"}));
+  EXPECT_FALSE(two->writeFile("sub/x.1.et", {"one"}));
+  EXPECT_FALSE(one->writeFile("groups.json", {"{}"}));
+  EXPECT_FALSE(two->writeFile("groups.json", {"{}"}));
+  EXPECT_FALSE(llvm::sys::fs::exists(at("out/sub")));
+  EXPECT_FALSE(one->commit());
+  EXPECT_FALSE(two->commit());
+  EXPECT_EQ(read(at("out/sub/x.0.et")), "zero");
+  EXPECT_EQ(read(at("out/sub/x.1.et")), "one");
+  EXPECT_EQ(read(at("out/x.9.et")), "earlier");
+  std::vector<std::string> names;
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator it(at("out"), error), end; it != end && !error; it.increment(error))
+    names.push_back(it->path().substr(at("out/").size()));
+  llvm::sort(names);
+  EXPECT_EQ(names, (Names{"groups.json", "sub", "x.9.et"}));
+}
+
+TEST_F(AtomicOutput, ASliceThatFailsTakesBackWhatItMade) {
+  {
+    auto slice = OutputDirectory::createSlice(at("a/out"));
+    ASSERT_TRUE(bool(slice));
+    EXPECT_FALSE(slice->writeFile("x.0.et", {"zero"}));
+  }
+  EXPECT_EQ(entries(), Names{});
+}
+
+TEST_F(AtomicOutput, AFileHasSeveralNames) {
+  auto output = OutputDirectory::create(at("out"), anything);
+  ASSERT_TRUE(bool(output));
+  EXPECT_FALSE(output->writeFile("x.0.et", {"zero"}));
+  EXPECT_TRUE(output->linkFile("x.0.et", "x.1.et"));
+  EXPECT_FALSE(output->linkFile("x.0.et", "x.1.et"));
+  EXPECT_FALSE(output->linkFile("x.2.et", "x.3.et"));
+  EXPECT_FALSE(output->sync());
+  EXPECT_FALSE(output->commit());
+  EXPECT_EQ(read(at("out/x.1.et")), "zero");
+}
+
 } // namespace

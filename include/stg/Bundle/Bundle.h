@@ -63,6 +63,12 @@ struct TraceInfo {
   std::vector<Digit> classDigits;
 };
 
+/// A segment as the first rank of its class has it.
+struct SegmentImage {
+  std::span<const char> bytes;
+  std::span<const FieldPatch> patches;
+};
+
 class Bundle {
 public:
   /// Maps a bundle and checks all but its segments. Nothing on failure; `error` says why.
@@ -82,6 +88,10 @@ public:
   /// 0 behind it. Nothing if a segment that is needed is damaged: checksums are compared when a segment is first used.
   std::optional<size_t> read(const TraceInfo &trace, uint32_t rank, uint64_t offset, std::span<char> into,
                              BundleError &error) const;
+
+  /// A segment of a class of the trace; nothing if it is damaged. What it refers to lives as long as the bundle.
+  std::optional<SegmentImage> image(const TraceInfo &trace, const RankClass &rankClass, const Segment &segment,
+                                    BundleError &error) const;
 
   /// The group file; empty where no rank communicates in a group. Made anew at each call.
   static std::string groupFile(const TraceInfo &trace);

@@ -17,6 +17,7 @@ public:
   static llvm::Expected<std::unique_ptr<BundleWriter>> create(llvm::StringRef path);
 
   llvm::Error begin(const bundle::TraceInfo &trace) override;
+  uint64_t ranksOf(uint32_t rankClass) const override { return traces_.back().classes[rankClass].ranks.size(); }
   llvm::Error take(uint32_t rankClass, const ImageSegment &segment) override;
   llvm::Error end() override;
   llvm::Error commit() override;

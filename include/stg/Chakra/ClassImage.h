@@ -40,6 +40,8 @@ public:
 
   /// A program: names, groups, and the ranks of its classes, of which neither fields nor segments are known.
   virtual llvm::Error begin(const bundle::TraceInfo &trace) = 0;
+  /// How many ranks of a class it writes; of none, its image is not wanted.
+  virtual uint64_t ranksOf(uint32_t rankClass) const = 0;
   /// Segments of a class come in order; of several classes, from several threads.
   virtual llvm::Error take(uint32_t rankClass, const ImageSegment &segment) = 0;
   /// The program that began is complete.

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "stg/Chakra/Encoder.h"
-#include "stg/Chakra/PatchedGzip.h"
+#include "stg/Chakra/TraceDirectory.h"
 #include "stg/IR/PassStats.h"
 #include "stg/IR/Program.h"
 #include "stg/Support/Diagnostics.h"
@@ -26,15 +26,15 @@ struct EmitOptions {
   std::string prefix;
   Annotate annotate = Annotate::Basic;
   OrderDeps orderDeps = OrderDeps::Ctrl;
-  /// Of the files of a directory.
-  Compression compression = Compression::None;
+  /// Of a directory.
+  DirectoryOptions directory = {};
   TraceTarget target = TraceTarget::AstraSim;
   std::string compilerVersion;
   /// Threads that encode and write; 0: as many as the machine has. No byte depends on it.
   unsigned threads = 0;
 };
 
-/// Of a class of ranks: each has as many nodes, and bytes in its file before that is compressed.
+/// Of the ranks of a class that were written: each has as many nodes, and bytes in its file before that is compressed.
 struct EmittedClass {
   uint64_t ranks = 0;
   uint64_t nodesPerRank = 0;
@@ -42,6 +42,7 @@ struct EmittedClass {
 };
 
 struct EmitSummary {
+  /// Those of which ranks were written.
   std::vector<EmittedClass> classes;
   uint64_t ranks() const;
 };
@@ -64,6 +65,9 @@ Outcome emitPrograms(llvm::MutableArrayRef<TraceOutput> outputs, const EmitOptio
 /// The same for one program, in the directory itself.
 Outcome emitProgram(const Program &program, const EmitOptions &options, EmitSummary &summary, PassStats &stats,
                     Diagnostics &diags);
+
+/// E613: `rank` is none of the trace's.
+void reportMissingRank(uint32_t rank, llvm::StringRef trace, uint32_t worldSize, Diagnostics &diags);
 
 /// The metadata of a program's traces, as rank 0 has it: `mesh` is `dp 2 x tp 4` or `one rank`, the hash that of the
 /// program's text; `groups` are those of the program.

@@ -26,11 +26,15 @@ enum class Annotate : uint8_t { None, Basic, Full };
 /// Where order-only dependencies go; `Data` is for feeders that ignore `ctrl_deps`.
 enum class OrderDeps : uint8_t { Ctrl, Data };
 
+/// Whether a file says whose it is, beside its name.
+enum class RankInMetadata : uint8_t { Yes, No };
+
 struct EncodeOptions {
   Annotate annotate = Annotate::Basic;
   OrderDeps orderDeps = OrderDeps::Ctrl;
   /// Digits of every group id, in `pg_name` and in the group file alike.
   unsigned groupDigits = 1;
+  RankInMetadata rankInMetadata = RankInMetadata::Yes;
 };
 
 /// The text of a group id: decimal, padded with zeros to `digits`.

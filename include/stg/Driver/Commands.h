@@ -16,12 +16,15 @@ struct BuildOptions {
   EmitKind emit = EmitKind::Et;
   Annotate annotate = Annotate::Basic;
   OrderDeps orderDeps = OrderDeps::Ctrl;
-  Compression compression = Compression::None;
+  /// Without the ranks.
+  DirectoryOptions directory = {};
+  /// As the command line says; else all, or those of the shard that a launcher gives this process.
+  std::optional<RankChoice> ranks;
   TraceTarget target = TraceTarget::AstraSim;
   unsigned threads = 0; ///< 0: as many as the machine has
 };
 /// Writes the traces of each workload: one workload into `output` itself, several into folders by name; or all into one
-/// bundle.
+/// bundle, which of several launched processes the first one does.
 ExitStatus build(const BuildOptions &options, DiagnosticFormat format);
 
 struct CheckCommandOptions {

@@ -13,6 +13,8 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,13 @@ private:
   std::string path_, what_;
 };
 
+/// What a file system has left.
+struct FreeSpace {
+  uint64_t bytes = 0;
+  /// A file takes a multiple of it.
+  uint64_t blockBytes = 1;
+};
+
 /// A directory of files that appears under its name at commit(). An existing directory is replaced as a whole, but only
 /// if everything in it is accepted by `mayReplace`, so that a mistyped `-o` destroys nothing.
 class OutputDirectory {
@@ -39,6 +48,9 @@ public:
   /// `mayReplace` is asked for the path, relative to `path`, of every file that an existing directory holds.
   static llvm::Expected<OutputDirectory> create(llvm::StringRef path,
                                                 llvm::function_ref<bool(llvm::StringRef)> mayReplace);
+  /// A part of a directory that several processes write at once: at commit() each file appears, and what else is there
+  /// stays. Files of the same name are replaced one by one.
+  static llvm::Expected<OutputDirectory> createSlice(llvm::StringRef path);
   OutputDirectory(OutputDirectory &&other) noexcept;
   OutputDirectory &operator=(OutputDirectory &&) = delete;
   ~OutputDirectory();
@@ -50,15 +62,31 @@ public:
   /// The same at the end of a file that was written.
   llvm::Error appendFile(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> pieces) const;
 
+  /// Gives a file that was written another name; false if the file system has no links, or no more of them.
+  bool linkFile(llvm::StringRef existing, llvm::StringRef name) const;
+
+  /// That the directory cannot be written, for a reason that the caller has found.
+  llvm::Error error(std::string reason) const;
+
+  /// Nothing where the system does not say, or compresses.
+  std::optional<FreeSpace> freeSpace() const;
+
+  /// Waits until everything that was written is on the disk, and all else that waits for the same file system.
+  llvm::Error sync() const;
+
   /// Makes the directory appear. Nothing else may be called afterwards.
   llvm::Error commit();
 
 private:
   OutputDirectory() = default;
+  llvm::Error makeTemporary(llvm::StringRef folder);
+  int makeFolders(llvm::StringRef name) const;
   llvm::Error finishWriting(llvm::StringRef name, int error) const;
+  llvm::Error moveFiles(const std::string &folder) const;
   std::string target_, temporary_;
-  /// Parents of the target that create() had to make, outermost first; removed again if nothing is committed.
+  /// Directories that create() had to make, outermost first; removed again if nothing is committed.
   std::vector<std::string> madeParents_;
+  bool isSlice_ = false;
 };
 
 /// A file that is written piece by piece and appears under its name at commit(), when it is on the disk. An existing
