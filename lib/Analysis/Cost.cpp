@@ -22,7 +22,9 @@ DimExpr iterationSize(const Op &op, const Body &body, IRContext &context) {
 OpCost computeNoCost(const Op &, const Body &, IRContext &context) { return {zero(context), zero(context)}; }
 
 OpCost computeContractCost(const Op &op, const Body &body, IRContext &context) {
-  return {iterationSize(op, body, context) * static_cast<int64_t>(op.operands.size()), zero(context)};
+  // A number scales the sum, not what is summed.
+  int64_t factors = llvm::count_if(op.operands, [&](ValueId operand) { return !typeOf(body, operand).dims.empty(); });
+  return {iterationSize(op, body, context) * factors, zero(context)};
 }
 
 OpCost computeMapCost(const Op &op, const Body &body, IRContext &context) {

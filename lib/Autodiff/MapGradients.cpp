@@ -52,7 +52,11 @@ private:
     case MapFn::Mul:
       return ofProduct();
     case MapFn::Div:
+    case MapFn::Quantise:
       return ofQuotient();
+    case MapFn::Abs: // none at 0
+      return map(MapFn::Sub,
+                 {map(MapFn::WherePositive, {g_, x(0)}), map(MapFn::WherePositive, {g_, map(MapFn::Neg, {x(0)})})});
     case MapFn::Neg:
       return map(MapFn::Neg, {g_});
     case MapFn::Maximum:
@@ -115,11 +119,13 @@ private:
     return count == 1 ? map(MapFn::Mul, factors) : times(static_cast<double>(count), factors);
   }
 
+  /// Division, or that of `quantise`.
   ValueId ofQuotient() {
+    MapFn fn = gradient_.op.get<MapFields>().fn;
     if (operand_ == 0)
-      return quotient_ = map(MapFn::Div, {g_, x(1)});
+      return quotient_ = map(fn, {g_, x(1)});
     // -g / b * (a / b); g / b is there already if the first operand wanted it.
-    ValueId scaled = quotient_ ? quotient_ : map(MapFn::Div, {g_, x(1)});
+    ValueId scaled = quotient_ ? quotient_ : map(fn, {g_, x(1)});
     return map(MapFn::Neg, {map(MapFn::Mul, {scaled, y_})});
   }
 

@@ -143,6 +143,8 @@ void ProgramPrinter::printPlan() {
         << (rule.sync == GradientSync::MicroBatch ? " sync_each" : "") << (rule.allReduces ? " all_reduced" : "")
         << (rule.gathersLate ? " gathered_late" : "") << " prefetch " << rule.prefetch << "\n";
   }
+  for (const GemmRule &rule : plan.gemms)
+    os_ << "gemm " << spelling(rule.element) << scopes(rule.scopes) << "\n";
   for (const RecomputeRule &rule : plan.recompute)
     os_ << "recompute" << (rule.recomputes ? "" : " none") << scopes(rule.scopes)
         << (rule.keepsCommunication ? " keep_communication" : "") << (rule.stopsEarly ? "" : " to_the_end") << "\n";

@@ -170,6 +170,12 @@ bool ProgramReader::readPlanLine() {
     plan.keepGathered.push_back(std::move(rule));
   } else if (lex_.takeWord("zero")) {
     readStorageRule(begin);
+  } else if (lex_.takeWord("gemm")) {
+    GemmRule rule;
+    rule.element = element();
+    rule.scopes = scopes();
+    rule.where = lex_.since(begin);
+    plan.gemms.push_back(std::move(rule));
   } else if (lex_.takeWord("recompute")) {
     RecomputeRule rule;
     rule.recomputes = !lex_.takeWord("none");

@@ -45,8 +45,12 @@ double valueOf(MapFn fn, llvm::ArrayRef<double> operands) {
     return fold([](double x, double y) { return x * y; });
   case MapFn::Div:
     return a / operands[1];
+  case MapFn::Quantise:
+    return operands[1] == 0 ? 0 : a / operands[1];
   case MapFn::Neg:
     return -a;
+  case MapFn::Abs:
+    return std::fabs(a);
   case MapFn::Maximum:
     return fold([](double x, double y) { return std::max(x, y); });
   case MapFn::Minimum:
@@ -106,6 +110,16 @@ double stored(ElementType element, double value) {
   if (element == ElementType::Bool)
     return value != 0;
   return std::trunc(value);
+}
+
+double nearest(ElementType element, double value) {
+  if ((element != ElementType::F8E4M3 && element != ElementType::F8E5M2) || value == 0 || !std::isfinite(value))
+    return value;
+  bool isE4M3 = element == ElementType::F8E4M3;
+  int digits = isE4M3 ? 3 : 2, smallest = isE4M3 ? -6 : -14; // exponent of the smallest number with all its digits
+  double largest = isE4M3 ? 448 : 57344;
+  double step = std::ldexp(1, std::max(std::ilogb(value), smallest) - digits);
+  return std::clamp(std::nearbyint(value / step) * step, -largest, largest);
 }
 
 bool Visibility::sees(int64_t i, int64_t j, int64_t queries, int64_t keys) const {
@@ -173,7 +187,8 @@ Tensor map(MapFn fn, llvm::ArrayRef<Tensor> operands, ElementType element) {
   for (AlignedWalk walk(result.dims, pointersTo(operands)); !walk.done(); walk.next()) {
     for (size_t o = 0; o < operands.size(); ++o)
       numbers[o] = operands[o].data[walk.offset(o)];
-    result.data[next++] = stored(element, valueOf(fn, numbers));
+    double value = stored(element, valueOf(fn, numbers));
+    result.data[next++] = fn == MapFn::Quantise ? nearest(element, value) : value;
   }
   return result;
 }

@@ -4,6 +4,7 @@
 #include "stg/Memory/Offload.h"
 #include "stg/Memory/Recompute.h"
 #include "stg/Memory/ShardStorage.h"
+#include "stg/Passes/Quantise.h"
 #include "stg/Passes/Specialise.h"
 #include "stg/Schedule/BuildSchedule.h"
 #include "stg/Schedule/CheckSchedule.h"
@@ -85,6 +86,9 @@ Outcome runPass(PassId id, Program &program, Diagnostics &diags, PassStats &stat
     return assignLayouts(program, diags, stats);
   case PassId::InsertCollectives:
     return insertCollectives(program, stats);
+  case PassId::Quantise:
+    quantise(program, stats);
+    return Outcome::Done;
   case PassId::Recompute:
     recompute(program, diags, stats);
     return Outcome::Done;

@@ -66,6 +66,7 @@ private:
     addAll(plan.keepGathered);
     addAll(plan.optimizers);
     addAll(plan.storage);
+    addAll(plan.gemms);
     addAll(plan.recompute);
     addAll(plan.offload);
     for (const PinRule &pin : plan.pins)

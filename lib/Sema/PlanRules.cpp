@@ -218,6 +218,7 @@ void PlanEvaluator::precision(const ast::PlanPrecision *precision, Scope &scope,
   static constexpr StringRef kKeys[] = {"weight", "act",  "grad",      "master",     "moment",
                                         "cache",  "gemm", "comm_grad", "comm_params"};
   PrecisionRule rule;
+  std::optional<GemmRule> gemm;
   for (const ast::KeyValue &item : precision->options.items) {
     checkKey(item, "precision", kKeys, diags_);
     EvalResult value = elaborator_.evalStatic(item.value, scope);
@@ -236,14 +237,20 @@ void PlanEvaluator::precision(const ast::PlanPrecision *precision, Scope &scope,
                                                              .actual = "an integer type",
                                                              .expected = "a floating-point type"});
       rule.types[*cls] = *element;
-    } else if (llvm::is_contained(kKeys, item.key.text)) {
-      SourceRange range = item.range;
-      std::string key = item.key.text.str();
-      result.refusals.push_back(
-          {[range, key](Diagnostics &diags) { diags.report(range, diag::PrecisionKeyNotYet{.key = key}); }, {}});
+    } else if (item.key.text == "gemm") {
+      if (isFloat(*element) && bitWidth(*element) >= 8)
+        gemm = GemmRule{*element, {}, item.range};
+      else
+        diags_.report(item.value->range, diag::GemmTypeUnusable{.type = spelling(*element)});
     }
   }
   rule.scopes = scopes(precision->in, scope, result);
+  if (gemm) {
+    gemm->scopes = rule.scopes;
+    result.plan.gemms.push_back(*gemm);
+  }
+  if (rule.types.empty())
+    return;
   for (size_t i = 0; i < rule.scopes.size() && i < precision->in.size(); ++i)
     if (rule.scopes[i].hasIndex()) {
       SourceRange range = precision->in[i].range;

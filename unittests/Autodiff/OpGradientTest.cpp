@@ -64,7 +64,7 @@ const char *const kReadBroadcast = "%v = weight v kernel 0 %w = weight w kernel 
 
 TEST(OpGradient, FunctionsOfOneOperand) {
   for (const char *fn :
-       {"neg", "exp", "sin", "cos", "sigmoid", "softplus", "square", "tanh", "relu", "silu", "gelu", "cast"})
+       {"neg", "abs", "exp", "sin", "cos", "sigmoid", "softplus", "square", "tanh", "relu", "silu", "gelu", "cast"})
     check("weight w : f32[A, B]", std::string("%w = weight w kernel 0 %y = ") + fn + "(%w) -> f32 kernel 1", "A, B");
   for (const char *fn : {"log", "sqrt", "rsqrt"})
     check("weight w : f32[A, B]",
@@ -78,7 +78,8 @@ TEST(OpGradient, FunctionsOfSeveralOperands) {
   for (const char *fn : {"add", "sub", "mul", "maximum", "minimum", "sigmoid_grad", "tanh_grad", "silu_grad",
                          "gelu_grad", "where_positive"})
     check(kVW, std::string(kReadVW) + "%y = " + fn + "(%v, %w) -> f32 kernel 1", "A, B");
-  check(kVW, std::string(kReadVW) + "%e = exp(%w) -> f32 kernel 1 %y = div(%v, %e) -> f32 kernel 1", "A, B");
+  for (const char *fn : {"div", "quantise"})
+    check(kVW, std::string(kReadVW) + "%e = exp(%w) -> f32 kernel 1 %y = " + fn + "(%v, %e) -> f32 kernel 1", "A, B");
   check(kVW, std::string(kReadVW) + "%r = relu(%w) -> f32 kernel 1 %y = where_equal(%v, %w, %r) -> f32 kernel 1",
         "A, B");
   for (const char *fn : {"add", "mul", "maximum", "minimum"})

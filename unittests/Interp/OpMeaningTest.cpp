@@ -440,6 +440,8 @@ const std::map<MapFn, std::vector<FnCase>> kFunctions = {
     {MapFn::Mul, {{{2, -3, 4}, -24}}},
     {MapFn::Div, {{{1, 8}, 0.125}}},
     {MapFn::Neg, {{{3}, -3}}},
+    {MapFn::Abs, {{{-3}, 3}, {{3}, 3}}},
+    {MapFn::Quantise, {{{3, 4}, 0.75}, {{3, 0}, 0}}},
     {MapFn::Maximum, {{{1, 3, 2}, 3}}},
     {MapFn::Minimum, {{{2, -1, 3}, -1}}},
     {MapFn::Exp, {{{1}, 2.718281828459045}, {{-kInf}, 0}}},
@@ -478,6 +480,36 @@ constexpr MapFn kAllFunctions[] = {
 };
 INSTANTIATE_TEST_SUITE_P(MapFnsDef, EveryMapFn, testing::ValuesIn(kAllFunctions),
                          [](const auto &info) { return spelling(info.param).str(); });
+
+TEST(OpMeaning, EightBitsHoldTheNearestNumber) {
+  auto e4m3 = [](double value) { return nearest(ElementType::F8E4M3, value); };
+  auto e5m2 = [](double value) { return nearest(ElementType::F8E5M2, value); };
+  // 16, 18, 20 with three digits behind the first, 16, 20, 24 with two; a tie goes to the even one.
+  EXPECT_EQ(e4m3(17.5), 18);
+  EXPECT_EQ(e4m3(17), 16);
+  EXPECT_EQ(e4m3(-19), -20);
+  EXPECT_EQ(e5m2(19), 20);
+  EXPECT_EQ(e5m2(18), 16);
+  EXPECT_EQ(e4m3(15.9), 16);
+  // The largest numbers, and the smallest: 2^-9 and 2^-16.
+  EXPECT_EQ(e4m3(1000), 448);
+  EXPECT_EQ(e5m2(-1e6), -57344);
+  EXPECT_EQ(e4m3(0.0017), std::ldexp(1, -9));
+  EXPECT_EQ(e4m3(0.0009), 0);
+  EXPECT_EQ(e5m2(0.00001), std::ldexp(1, -16));
+  EXPECT_EQ(nearest(ElementType::BF16, 17.3), 17.3);
+}
+
+TEST(OpMeaning, OnlyQuantiseRounds) {
+  TinyProgram tiny;
+  ValueId x = tiny.input("x", tiny.tensor({{"B", 3}}, {17.5, -1.3, 900}));
+  ValueId scale = tiny.input("scale", tiny.tensor({}, {2}));
+  tiny.output("copy", tiny.op(OpKind::Map, {x, scale}, MapFields{MapFn::Quantise, ElementType::F8E4M3}));
+  tiny.output("ratio", tiny.op(OpKind::Map, {x, scale}, MapFields{MapFn::Div, ElementType::F8E4M3}));
+  InterpResult result = tiny.run();
+  EXPECT_THAT(result.output("copy")->data, ElementsAre(9, -0.625, 448));
+  EXPECT_THAT(result.output("ratio")->data, ElementsAre(8.75, -0.65, 450));
+}
 
 TEST(OpMeaning, CastToAnIntegerDropsTheFraction) {
   TinyProgram tiny;

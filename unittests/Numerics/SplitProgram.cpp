@@ -21,8 +21,20 @@ std::string rendered(const Diagnostics &diags) {
 
 /// The passes up to `differentiate`, and those behind it.
 constexpr PassId kWhole[] = {PassId::InferShapes, PassId::Specialise, PassId::Differentiate};
-constexpr PassId kSplit[] = {PassId::AssignLayouts, PassId::InsertCollectives, PassId::Recompute,    PassId::CutStages,
-                             PassId::ShardStorage,  PassId::Offload,           PassId::BuildSchedule};
+constexpr PassId kSplit[] = {PassId::AssignLayouts, PassId::InsertCollectives, PassId::Quantise, PassId::Recompute,
+                             PassId::CutStages,     PassId::ShardStorage,      PassId::Offload,  PassId::BuildSchedule};
+
+/// Rounding is part of what a program means: without the rules that lay it over ranks, its products read copies too.
+constexpr PassId kRounded[] = {PassId::AssignLayouts, PassId::InsertCollectives, PassId::Quantise};
+
+Program onOneDevice(Program program) {
+  program.mesh = Mesh();
+  program.plan.splits.clear();
+  program.plan.keeps.clear();
+  program.plan.pins.clear();
+  program.plan.keepGathered.clear();
+  return program;
+}
 
 void compile(const std::string &text, SourceManager &sources, ast::ASTContext &context, Diagnostics &diags,
              SplitProgram &result) {
@@ -37,6 +49,11 @@ void compile(const std::string &text, SourceManager &sources, ast::ASTContext &c
   if (!result.whole || runPasses(*result.whole, kWhole, diags, nullptr, VerifyPasses::AfterEach) != Outcome::Done)
     return;
   Program split = *result.whole;
+  if (!split.plan.gemms.empty()) {
+    result.whole = onOneDevice(split);
+    if (runPasses(*result.whole, kRounded, diags, nullptr, VerifyPasses::AfterEach) != Outcome::Done)
+      return;
+  }
   if (runPasses(split, kSplit, diags, nullptr, VerifyPasses::AfterEach) == Outcome::Done)
     result.split = std::move(split);
 }

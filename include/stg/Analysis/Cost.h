@@ -15,7 +15,7 @@ struct OpCost {
   DimExpr contraction, other;
 };
 
-/// Contract: number of operands times the product of all its factors. Map: FLOPs of the function per element, n-ary
+/// Contract: operands that have dims, times the product of all factors. Map: FLOPs of the function per element, n-ary
 /// ones per operand beyond the first. Reduce: 1 per element of the operand. Dropout 2, Masked 1 per element. Scatter: 1
 /// per element that is added. Call: what the call says. The rest: none.
 OpCost costOf(const Op &op, const Body &body, IRContext &context);

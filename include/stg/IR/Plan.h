@@ -88,6 +88,14 @@ struct StorageRule {
   SourceRange where;
 };
 
+/// `precision { gemm = f8e4m3 } in sel`: matrix products with weights read copies of their operands in this type, where
+/// these are wider. The first rule that names an op holds.
+struct GemmRule {
+  ElementType element = ElementType::F8E4M3;
+  Scopes scopes;
+  SourceRange where;
+};
+
 /// `recompute blocks { comm = keep }`, `recompute none in sel`; the first that names an op holds.
 struct RecomputeRule {
   bool recomputes = true;
@@ -160,6 +168,7 @@ struct Plan {
   std::vector<KeepGatheredRule> keepGathered;
   std::vector<OptimizerRule> optimizers;
   std::vector<StorageRule> storage;
+  std::vector<GemmRule> gemms;
   std::vector<RecomputeRule> recompute;
   std::vector<OffloadRule> offload;
   /// Nothing where the pipeline's axis has one rank.

@@ -17,6 +17,9 @@ namespace stg::interp {
 double valueOf(MapFn fn, llvm::ArrayRef<double> operands);
 /// `value` as a number of the element type: whole (towards zero) for integers, 0 or 1 for bool, unrounded for floats.
 double stored(ElementType element, double value);
+/// The nearest number of an element type of eight bits (of two the even one; what is too large becomes the largest).
+/// Other types take the number as it is.
+double nearest(ElementType element, double value);
 
 /// A mask with the numbers that its parameters stand for.
 struct Visibility {
