@@ -281,32 +281,75 @@ TEST(PipelineActivations, OfInterleavedChunks) {
   }
 }
 
-// (p - i + 1) M_B + (i - 1) M_W: from forward to input gradient a micro-batch has M_B, and M_W from there to its weight
-// gradient.
-TEST(PipelineActivations, OfZeroBubbles) {
-  ScheduleMemory memory = memoryOf("zb_h1", 10);
-  ASSERT_EQ(memory.behind.size(), 4u);
-  for (uint32_t rank = 1; rank < 3; ++rank) {
-    const std::vector<int64_t> &behind = memory.behind[rank];
-    const ActionList &list = memory.program->pipeline->lists[rank];
-    ASSERT_EQ(behind.size(), list.size());
-    int64_t whole = behind.front(), half = 0, most = 0;
-    int64_t wholes = 0, halves = 0, mostWholes = 0;
-    for (size_t i = 0; i < list.size(); ++i) {
-      ActionKind kind = list[i].action.kind;
-      wholes += kind == ActionKind::Forward ? 1 : kind == ActionKind::WeightGrad ? 0 : -1;
-      halves += kind == ActionKind::InputGrad ? 1 : kind == ActionKind::WeightGrad ? -1 : 0;
-      if (half == 0 && halves == 1)
-        half = behind[i] - wholes * whole;
-      EXPECT_EQ(behind[i], wholes * whole + halves * half);
-      mostWholes = std::max(mostWholes, wholes);
-      most = std::max(most, behind[i]);
+/// What a rank of a split backward has at its fullest: micro-batches (of one chunk) before their input gradient, and
+/// micro-batches between that and their weight gradient.
+struct SplitPeak {
+  int64_t wholes = 0, halves = 0;
+  int64_t whole = 0, half = 0; ///< bytes of one of each
+  int64_t mostWholes = 0, bytes = 0;
+};
+
+/// Holds the memory behind each action against the actions alone: a forward adds `whole`, an input gradient makes
+/// `half` of it, a weight gradient ends it. `messages`: bytes that may wait for their action, or for that of another;
+/// then `half` is to be given.
+SplitPeak splitPeakOf(const ScheduleMemory &memory, uint32_t rank, int64_t messages = 0, int64_t half = 0) {
+  SplitPeak peak;
+  peak.half = half;
+  const std::vector<int64_t> &behind = memory.behind[rank];
+  const ActionList &list = memory.program->pipeline->lists[rank];
+  EXPECT_EQ(behind.size(), list.size());
+  peak.whole = behind.front();
+  int64_t wholes = 0, halves = 0;
+  for (size_t i = 0; i < list.size(); ++i) {
+    ActionKind kind = list[i].action.kind;
+    wholes += kind == ActionKind::Forward ? 1 : kind == ActionKind::WeightGrad ? 0 : -1;
+    halves += kind == ActionKind::InputGrad ? 1 : kind == ActionKind::WeightGrad ? -1 : 0;
+    if (peak.half == 0 && halves == 1)
+      peak.half = behind[i] - wholes * peak.whole;
+    EXPECT_NEAR(behind[i], wholes * peak.whole + halves * peak.half, messages) << "rank " << rank << ", action " << i;
+    peak.mostWholes = std::max(peak.mostWholes, wholes);
+    if (behind[i] > peak.bytes) {
+      peak.bytes = behind[i];
+      peak.wholes = wholes;
+      peak.halves = halves;
     }
-    EXPECT_EQ(mostWholes, 4 - rank);
-    EXPECT_GT(half, 0);
-    // Three layers: 32 sbh for the products, as the paper says; and 8 sbh and a number per row for the norms.
-    EXPECT_EQ(half, 3 * (40 * 32 * 32 + 4 * 32));
-    EXPECT_EQ(most, (4 - rank) * whole + rank * half);
+  }
+  return peak;
+}
+
+/// Of layers, between input and weight gradient: 32 sbh for the products, as the paper says; and 8 sbh and a number per
+/// row for the norms.
+int64_t halfOf(int64_t layers) { return layers * (40 * 32 * 32 + 4 * 32); }
+
+// Qi et al. 2024, Table 2: ZB-H1 has (p - i + 1) M_B + (i - 1) M_W on rank i, ZB-H2 (2p - 2i + 1) M_B + (2i - 2) M_W.
+// On the first stage that is p and 2p - 1 times M_B, with what the embedding keeps.
+TEST(PipelineActivations, OfZeroBubbles) {
+  for (bool isH2 : {false, true}) {
+    ScheduleMemory memory = memoryOf(isH2 ? "zb_h2" : "zb_h1", 10);
+    ASSERT_EQ(memory.behind.size(), 4u);
+    for (int64_t rank = 0; rank < 3; ++rank) {
+      SplitPeak peak = splitPeakOf(memory, static_cast<uint32_t>(rank));
+      EXPECT_EQ(peak.wholes, isH2 ? 7 - 2 * rank : 4 - rank);
+      EXPECT_EQ(peak.mostWholes, peak.wholes);
+      EXPECT_EQ(peak.halves, isH2 ? 2 * rank : rank);
+      if (rank > 0) {
+        EXPECT_EQ(peak.half, halfOf(3));
+      }
+    }
+  }
+}
+
+// ZB-V (Qi et al. 2024, "Pipeline Parallelism with Controllable Memory"): p M_B on every rank, as 2p chunks of half the
+// layers, where 1F1B has p M_B on the first only.
+TEST(PipelineActivations, OfZeroBubbleV) {
+  ScheduleMemory memory = memoryOf("zb_v", 14), plain = memoryOf("1f1b", 14);
+  ASSERT_EQ(memory.behind.size(), 4u);
+  constexpr int64_t kMessages = 2 * 32 * 32 * 2; // two of s h elements
+  for (uint32_t rank = 1; rank < 3; ++rank) {
+    SplitPeak peak = splitPeakOf(memory, rank, kMessages, halfOf(2));
+    EXPECT_EQ(peak.mostWholes, 8);
+    EXPECT_NEAR(peak.bytes, 8 * peak.whole, kMessages);
+    EXPECT_EQ(2 * peak.whole, plain.behind[rank].front());
   }
 }
 
