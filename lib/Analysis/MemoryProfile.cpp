@@ -1,5 +1,6 @@
 //===- MemoryProfile.cpp ----------------------------------------------------===//
 #include "MemoryProfile.h"
+#include "stg/Analysis/Reductions.h"
 #include "stg/IR/LayoutOps.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -218,6 +219,7 @@ private:
       tensor.releasedInMerged = lastOf(kInMergedOrder);
       if (tensor.isMadeOncePerStep && isPerBatch(tensor.releasedIn))
         tensor.isShared = true;
+      markReduced(tensor);
       bool isBack = maker.kind == OpKind::Load && isBackward(maker.part); // from where it waited
       bool isSaved = (maker.part == Part::Forward || isBack) && tensor.in(MemoryRun::Backward).read != kNever;
       if (maker.kind == OpKind::Store)
@@ -233,6 +235,29 @@ private:
     }
   }
 
+  const BodyKernels::Step &stepAt(MemoryRun run, uint32_t node) const {
+    return out_.kernels.steps[out_.runs[indexOf(run)].steps[node]];
+  }
+
+  MemoryRole roleOf(const BodyKernels::Step &step) const {
+    if (step.kernel == BodyKernels::kNone) {
+      const Op &op = body_.op(step.op);
+      return reducesToShards(op) ? MemoryRole::Reduction : isStorageGather(op) ? MemoryRole::Gather : MemoryRole::None;
+    }
+    bool isBeside = addsShards(body_, out_.kernels, out_.kernels.kernels[step.kernel]);
+    return isBeside ? MemoryRole::None : MemoryRole::Compute;
+  }
+
+  void markReduced(MemoryTensor &tensor) const {
+    MemoryTensor::Life life = tensor.in(tensor.releasedIn);
+    if (tensor.isShared || life.read == kNever)
+      return;
+    const BodyKernels::Step &reader = stepAt(tensor.releasedIn, life.read);
+    tensor.isReduced = life.read == life.last() && roleOf(reader) == MemoryRole::Reduction;
+    tensor.isBrought = life.made != kNever && roleOf(stepAt(tensor.releasedIn, life.made)) == MemoryRole::Reduction &&
+                       reader.kernel != BodyKernels::kNone && roleOf(reader) == MemoryRole::None;
+  }
+
   //===--------------------------------------------------------------------===//
   // Sums
   //===--------------------------------------------------------------------===//
@@ -244,7 +269,7 @@ private:
     for (uint32_t i = 0; i < out_.tensors.size(); ++i) {
       const MemoryTensor &tensor = out_.tensors[i];
       MemoryTensor::Life life = tensor.in(run);
-      if (!life.isTouched())
+      if (!life.isTouched() || tensor.isBrought)
         continue;
       int64_t onDevice = tensor.kind == MemoryKind::Host ? 0 : tensor.bytes;
       if (life.made != kNever)
@@ -273,8 +298,44 @@ private:
       sum -= released[node];
       profile.behind.push_back(static_cast<int64_t>(sum));
     }
+    findRoles(profile, run);
     findMost(profile);
     return true;
+  }
+
+  /// Divides the run in front of each reduction and gather, of the first node that computes behind one or at the
+  /// beginning, and of the first reader of each gather.
+  void findRoles(RunProfile &profile, MemoryRun run) const {
+    bool mayWait = true;
+    std::vector<bool> isRead(out_.kernels.steps.size(), false); // gathers
+    for (uint32_t node = 0; node < profile.nodes(); ++node) {
+      MemoryRole role = roleOf(stepAt(run, node));
+      profile.roles.push_back(role);
+      bool communicates = role == MemoryRole::Reduction || role == MemoryRole::Gather;
+      bool waits = role == MemoryRole::Compute && std::exchange(mayWait, false);
+      if (role == MemoryRole::Compute)
+        for (ValueId value : out_.kernels.kernels[stepAt(run, node).kernel].reads)
+          if (uint32_t step = out_.kernels.stepOf(body_, value);
+              step != BodyKernels::kNone && !isRead[step] && roleOf(out_.kernels.steps[step]) == MemoryRole::Gather) {
+            isRead[step] = waits = true;
+            profile.gathersRead[node].push_back(step);
+          }
+      if (node > 0 && (communicates || waits))
+        profile.cuts.push_back({.node = node - 1, .isMark = true});
+      mayWait |= communicates;
+      if (role == MemoryRole::Gather)
+        profile.cuts.push_back({.node = node, .isMark = true});
+      if (role != MemoryRole::Reduction)
+        continue;
+      MemoryReduction &reduction = profile.reductions[node];
+      for (const MemoryTensor &tensor : out_.tensors) {
+        if (tensor.isReduced && tensor.endsIn(run) && tensor.in(run).read == node)
+          reduction.reads[tensor.kind] += tensor.bytes;
+        // One kernel adds what several bring.
+        if (tensor.isBrought && tensor.endsIn(run) && tensor.in(run).made <= node && tensor.in(run).read > node)
+          reduction.brings += tensor.bytes;
+      }
+    }
   }
 
   /// A merged backward does what an input and a weight gradient do.

@@ -11,6 +11,7 @@
 
 #include "stg/Analysis/InPlace.h"
 #include "stg/Analysis/Memory.h"
+#include <map>
 
 namespace stg {
 
@@ -51,16 +52,23 @@ struct MemoryTensor {
   /// Read by other units or ranks; or made once per step and read by micro-batches.
   bool isShared = false;
   bool isMadeOncePerStep = false;
+  /// Of a reduction of gradients (Reductions.h): read last by it, or made by it for the kernel that adds it. They go
+  /// when it has ended, which is not when it stands in the order; sums of runs have the former only, and never release
+  /// them.
+  bool isReduced = false, isBrought = false;
   std::array<Life, kMemoryRuns> lives = {};
   /// Not shared: the run that releases it, where I and W run by themselves and where they run as one.
   MemoryRun releasedIn = MemoryRun::Forward, releasedInMerged = MemoryRun::Forward;
 
   Life in(MemoryRun run) const { return lives[static_cast<size_t>(run)]; }
+  /// Not shared: whether its last node is in the run.
+  bool endsIn(MemoryRun run) const { return run == (isMerged(run) ? releasedInMerged : releasedIn); }
   /// Not shared: whether it is gone behind its last node in the run.
-  bool isReleasedIn(MemoryRun run) const { return run == (isMerged(run) ? releasedInMerged : releasedIn); }
+  bool isReleasedIn(MemoryRun run) const { return !isReduced && !isBrought && endsIn(run); }
 };
 
-/// A node of a run at which something shared is made or read for the last time in this run.
+/// A node of a run at which something shared is made or read for the last time in this run; or behind which stands one
+/// that begins or ends what is under way.
 struct MemoryCut {
   uint32_t node = 0;
   /// An input slot, or else a tensor of the body.
@@ -69,9 +77,21 @@ struct MemoryCut {
   bool makes = false;
   /// How many of its readers are done behind it: a merged backward stands for two.
   uint32_t readers = 0;
+  /// Only divides the run: there is no tensor.
+  bool isMark = false;
   /// The largest sum from the node behind the cut before to this one, and where.
   int64_t most = 0;
   uint32_t mostAt = 0;
+};
+
+/// What a node has to do with communication that runs beside compute. Compute: stands in the order of compute nodes.
+enum class MemoryRole : uint8_t { None, Compute, Reduction, Gather };
+
+/// What a reduction of gradients has until it has ended; what it brings, with what those before it brought for the same
+/// kernel.
+struct MemoryReduction {
+  MemoryBytes reads;
+  int64_t brings = 0;
 };
 
 struct RunProfile {
@@ -82,6 +102,12 @@ struct RunProfile {
   std::vector<int64_t> during, behind;
   /// What the run leaves behind of tensors that are not shared.
   MemoryBytes left;
+  /// By node.
+  std::vector<MemoryRole> roles;
+  /// By node that is the first to read what gathers bring: their places among the body's steps.
+  std::map<uint32_t, llvm::SmallVector<uint32_t, 2>> gathersRead;
+  /// By node that is a reduction of gradients.
+  std::map<uint32_t, MemoryReduction> reductions;
   /// By node; several may be at one.
   std::vector<MemoryCut> cuts;
   /// Behind the last cut.

@@ -8,6 +8,7 @@
 // is that of the profile, moved by what is alive. An overlapped pair has no such stretches: it is walked node by node.
 //===----------------------------------------------------------------------===//
 #include "MemoryWalk.h"
+#include "ReductionsUnderWay.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace stg {
@@ -214,9 +215,10 @@ private:
   /// Nodes up to `end`, of which the one at `mostAt` has the most alive: `most` in the profile.
   void advance(Cursor &cursor, uint32_t end, int64_t most, uint32_t mostAt) {
     const RunProfile &profile = cursor.profile();
+    meetCommunication(cursor);
     int64_t before = live_ - (cursor.next == 0 ? 0 : profile.behind[cursor.next - 1]);
     note(before + most, cursor, mostAt);
-    cursor.most = std::max(cursor.most, before + most);
+    cursor.most = std::max(cursor.most, before + most + reductions_.bytes());
     live_ = before + profile.behind[end - 1];
     cursor.next = end;
     for (; cursor.cut < profile.cuts.size() && profile.cuts[cursor.cut].node < end; ++cursor.cut)
@@ -226,6 +228,12 @@ private:
   }
 
   void pass(const Cursor &cursor, const MemoryCut &cut) {
+    if (cut.isMark) {
+      const RunProfile &profile = cursor.profile();
+      if (profile.roles[cut.node] == MemoryRole::Gather)
+        reductions_.gathered(profile.during[cut.node] - profile.behind[cut.node]);
+      return;
+    }
     uint32_t tensor = (cut.isInput ? inputs_ : made_)[cursor.unit.index][cut.index];
     if (tensor == kNone)
       return;
@@ -233,6 +241,39 @@ private:
       addAlive(tensor, 1);
     if (cut.readers != 0)
       done(tensor, cursor.microBatch(), cut.readers);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Reductions of gradients, which run beside compute
+  //===--------------------------------------------------------------------===//
+
+  /// The next node of the run begins.
+  void meetCommunication(const Cursor &cursor) {
+    const RunProfile &profile = cursor.profile();
+    switch (profile.roles[cursor.next]) {
+    case MemoryRole::None:
+      return;
+    case MemoryRole::Compute: {
+      auto read = profile.gathersRead.find(cursor.next);
+      llvm::ArrayRef<uint32_t> gathers;
+      if (read != profile.gathersRead.end())
+        gathers = read->second;
+      return reductions_.compute(cursor.unit, gathers, cursor.run == MemoryRun::Step);
+    }
+    case MemoryRole::Reduction: {
+      const MemoryReduction &reduction = profile.reductions.at(cursor.next);
+      reductions_.begin(cursor.unit, reduction.reads.total(), reduction.brings);
+      live_ -= reduction.reads.total();
+      for (size_t kind = 0; kind < kMemoryKinds; ++kind) {
+        alive_[cursor.unit.index].of[kind] -= reduction.reads.of[kind];
+        sum_.of[kind] -= reduction.reads.of[kind];
+      }
+      return;
+    }
+    case MemoryRole::Gather:
+      return reductions_.gather(cursor.unit, profile.steps[cursor.next],
+                                profile.during[cursor.next] - (cursor.next == 0 ? 0 : profile.behind[cursor.next - 1]));
+    }
   }
 
   void finish(const Cursor &cursor) {
@@ -246,6 +287,7 @@ private:
     if (!consume_)
       return;
     MemoryPoint point{cursor.action, cursor.unit, sum_, cursor.most};
+    point.alive[MemoryKind::Temporaries] += reductions_.bytes();
     consume_(point);
   }
 
@@ -473,6 +515,7 @@ private:
 
   void note(int64_t bytes, std::optional<Action> action, UnitId unit, uint32_t step) {
     ++events_;
+    bytes += reductions_.bytes();
     if (bytes > result_.peak.bytes)
       result_.peak = {bytes, events_, action, unit, step};
     if (events_ == target_ && step == kNone)
@@ -485,6 +528,8 @@ private:
     std::vector<MemoryBytes> alive = alive_;
     for (const Cursor *cursor : active_)
       addRun(*cursor, cursor == now ? node + 1 : cursor->next, cursor == now, alive[cursor->unit.index]);
+    if (int64_t bytes = reductions_.bytes())
+      alive[reductions_.first().index][MemoryKind::Temporaries] += bytes;
     for (UnitId unit : units_)
       if (alive[unit.index].total() != 0)
         result_.units.push_back({unit, alive[unit.index], inFlight_[unit.index]});
@@ -494,6 +539,8 @@ private:
   void addRun(const Cursor &cursor, uint32_t end, bool isRunning, MemoryBytes &alive) const {
     for (const MemoryTensor &tensor : cursor.body->tensors) {
       MemoryTensor::Life life = tensor.in(cursor.run);
+      if (tensor.isBrought)
+        continue;
       if (life.made != kNone && life.made < end && (!tensor.isShared || life.made >= cursor.next))
         alive[kindOf(cursor.unit, tensor)] += tensor.bytes;
       bool isReleased = life.isTouched() && life.last() + isRunning < end && tensor.isReleasedIn(cursor.run);
@@ -530,6 +577,8 @@ private:
   std::vector<UnitId> unsynced_;
   std::map<uint32_t, size_t> posted_;     ///< receives by sender
   std::map<uint32_t, uint32_t> gathered_; ///< by stage: the unit whose weights are gathered for the step next
+
+  ReductionsUnderWay reductions_;
 
   int64_t live_ = 0;
   MemoryBytes sum_;

@@ -4,6 +4,7 @@
 #include "ActionOrder.h"
 #include "fmt/format.h"
 #include "stg/Analysis/InPlace.h"
+#include "stg/Analysis/Reductions.h"
 #include "stg/Analysis/ValueLabels.h"
 #include "stg/IR/LayoutOps.h"
 #include "stg/Support/InternalError.h"
@@ -320,7 +321,7 @@ private:
 
   void fillKernel(const Kernel &kernel, uint32_t step, NodeTemplate &out) {
     const Op &last = lastResult(kernel);
-    out.addsShards = addsShards(kernel);
+    out.addsShards = addsShards(body_, kernels_, kernel);
     out.name = out.addsShards ? "grad_shards" : kernelName(kernel, step);
     out.opType = opType(kernel);
     out.flops = count(kernel.flops.contraction + kernel.flops.other, "FLOPs", last);
@@ -335,17 +336,6 @@ private:
       }
     if (detail_ == UnrollDetail::Annotations)
       annotateKernel(kernel, last, out);
-  }
-
-  bool addsShards(const Kernel &kernel) const {
-    const Op &first = body_.op(kernel.ops.front());
-    bool adds = llvm::any_of(kernel.ops, [&](OpId id) { return body_.op(id).kind == OpKind::Accumulate; });
-    bool isCast = first.kind == OpKind::Map && first.get<MapFields>().fn == MapFn::Cast;
-    if (!adds || (first.kind != OpKind::Accumulate && !isCast))
-      return false;
-    const Op &source = body_.op(body_.value(kernels_.source[first.operands[0].index]).def);
-    const auto *collective = std::get_if<CollectiveFields>(&source.fields);
-    return collective && collective->isStorage;
   }
 
   /// What is communicated, by the name of its first tensor.
@@ -365,7 +355,7 @@ private:
     const auto &fields = op.get<CollectiveFields>();
     if (fields.isStorage && op.kind == OpKind::AllGather && op.part != Part::Step)
       out.ahead = prefetchOf(program_.plan);
-    out.reducesShards = fields.isStorage && op.kind != OpKind::AllGather && isBackward(op.part);
+    out.reducesShards = reducesToShards(op);
     // What moves the tensors of a whole unit has the unit's name.
     bool isOfUnit = fields.isStorage && op.operands.size() > 1;
     out.name = fmt::format("{}/{}({})", isOfUnit ? "" : tensorName(op.operands[0]), std::string_view(mnemonic(op.kind)),

@@ -1,7 +1,9 @@
 //===- MemoryTraceTest.cpp - memory over time against annotated traces ------===//
 // The judge walks the annotated trace of a rank: it knows names and bytes of what nodes read and write, and nothing of
 // bodies, units, schedules or lifetimes. A tensor comes into being with the first node that writes it and goes with the
-// last node that reads it. What stands in memory all the time it knows from the program's declarations.
+// last node that reads it. What stands in memory all the time it knows from the program's declarations. Reductions of
+// gradients and gathers of weights behind them run beside compute: of all states in which they can be while a node runs
+// the fullest counts. That one has ended is known where compute reads what it brings, or says that it follows it.
 #include "CompiledText.h"
 #include "stg/Analysis/Memory.h"
 #include "stg/Trace/Unroll.h"
@@ -16,7 +18,10 @@ namespace {
 //===----------------------------------------------------------------------===//
 
 struct TracedNode {
+  uint64_t id = 0;
   std::string name;
+  bool isCompute = false;
+  std::vector<uint64_t> after, follows; ///< all that it depends on; control dependencies
   std::vector<std::pair<std::string, uint64_t>> reads, writes;
 };
 
@@ -31,7 +36,12 @@ std::vector<std::vector<TracedNode>> traceOf(const Program &program, Diagnostics
   for (uint32_t i = 0; i < classes.size(); ++i)
     unroller->run(i, [&](const TraceNode &node) {
       TracedNode &kept = classes[i].emplace_back();
+      kept.id = node.id;
       kept.name = node.name.str();
+      kept.isCompute = node.kind == TraceNodeKind::Compute;
+      kept.follows.assign(node.ctrlDeps.begin(), node.ctrlDeps.end());
+      kept.after = kept.follows;
+      kept.after.insert(kept.after.end(), node.dataDeps.begin(), node.dataDeps.end());
       if (!node.annotations)
         return;
       for (const TraceTensor &tensor : node.annotations->inputs)
@@ -77,6 +87,64 @@ struct Judged {
   std::vector<std::string> faults;
 };
 
+/// Collectives of storage run one after the other beside compute: reductions of gradients, and gathers of weights.
+struct BesideCompute {
+  std::vector<size_t> items;     ///< nodes, in their order
+  std::map<size_t, size_t> of;   ///< by node: its item
+  std::map<size_t, size_t> adds; ///< by node that adds what a reduction brings: the item of that
+  std::vector<size_t> ended;     ///< by node: so many items have certainly ended when it begins
+};
+
+BesideCompute findBeside(const std::vector<TracedNode> &nodes) {
+  BesideCompute beside;
+  std::map<std::string, size_t> adders;
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].isCompute && nodes[i].name.ends_with("grad_shards"))
+      for (const auto &read : nodes[i].reads)
+        adders[read.first] = i;
+  std::map<uint64_t, size_t> itemOfId, latestOfId; // counted from 1; latest: on which the node depends, however
+  size_t ended = 0;
+  bool reduces = false;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const TracedNode &node = nodes[i];
+    bool isReduction = !node.isCompute && !node.writes.empty() && adders.count(node.writes[0].first);
+    bool isGather =
+        !node.isCompute && !node.writes.empty() && node.writes[0].first.find(".gathered") != std::string::npos;
+    size_t latest = 0;
+    for (uint64_t other : node.after)
+      latest = std::max(latest, latestOfId[other]);
+    bool isStep = node.name.starts_with("S:");
+    if (node.isCompute && !node.name.ends_with("grad_shards")) {
+      for (uint64_t other : node.after)
+        if (auto item = itemOfId.find(other); item != itemOfId.end())
+          ended = std::max(ended, item->second);
+      if (isStep)
+        ended = std::max(ended, latest);
+    }
+    if (reduces |= isReduction; isReduction || (isGather && reduces && !isStep)) {
+      beside.of[i] = beside.items.size();
+      beside.items.push_back(i);
+      latest = itemOfId[node.id] = beside.items.size();
+      if (isReduction)
+        beside.adds[adders[node.writes[0].first]] = beside.of[i];
+    }
+    latestOfId[node.id] = latest;
+    beside.ended.push_back(ended);
+  }
+  return beside;
+}
+
+/// A tensor that a collective beside compute makes or reads last.
+struct BesideTensor {
+  uint64_t bytes = 0;
+  size_t from = 0, to = 0;            ///< nodes
+  std::optional<size_t> begins, ends; ///< items
+  /// While `node` runs, the first `done` items have ended and the next one is at work.
+  bool isAlive(size_t node, size_t done) const {
+    return from <= node && (!begins || *begins <= done) && (ends ? *ends >= done : to >= node);
+  }
+};
+
 Judged judge(const std::vector<TracedNode> &nodes, const std::set<std::string> &kept) {
   Judged result;
   auto fault = [&](const TracedNode &node, const std::string &text) {
@@ -102,16 +170,42 @@ Judged judge(const std::vector<TracedNode> &nodes, const std::set<std::string> &
       else if (!writer.try_emplace(name, i).second)
         fault(nodes[i], name + " is written twice");
   }
+  BesideCompute beside = findBeside(nodes);
   std::vector<std::vector<std::string>> endsAt(nodes.size());
-  for (const auto &[name, first] : writer)
-    endsAt[std::max(first, lastReader.count(name) ? lastReader[name] : first)].push_back(name);
+  std::map<std::string, BesideTensor> apart;
+  for (const auto &[name, first] : writer) {
+    size_t end = std::max(first, lastReader.count(name) ? lastReader[name] : first);
+    BesideTensor tensor{size[name], first, end, std::nullopt, std::nullopt};
+    if (auto item = beside.of.find(first); item != beside.of.end())
+      tensor.begins = item->second;
+    for (const auto *map : {&beside.of, &beside.adds})
+      if (auto item = map->find(end); item != map->end())
+        tensor.ends = item->second;
+    if (tensor.begins || tensor.ends)
+      apart[name] = tensor;
+    else
+      endsAt[end].push_back(name);
+  }
   uint64_t live = 0;
-  for (size_t i = 0; i < nodes.size(); ++i) {
+  std::vector<BesideTensor> near;
+  for (size_t i = 0, issued = 0; i < nodes.size(); ++i) {
     for (const auto &[name, bytes] : nodes[i].writes)
-      if (!kept.count(name) && writer[name] == i)
+      if (auto tensor = apart.find(name); tensor != apart.end())
+        near.push_back(tensor->second);
+      else if (!kept.count(name) && writer[name] == i)
         live += bytes;
-    if (live > result.peak) {
-      result.peak = live;
+    issued += beside.of.count(i);
+    std::erase_if(
+        near, [&](const BesideTensor &tensor) { return tensor.ends ? *tensor.ends < beside.ended[i] : tensor.to < i; });
+    uint64_t most = 0;
+    for (size_t done = beside.ended[i]; done <= issued; ++done) {
+      uint64_t sum = 0;
+      for (const BesideTensor &tensor : near)
+        sum += tensor.isAlive(i, done) ? tensor.bytes : 0;
+      most = std::max(most, sum);
+    }
+    if (live + most > result.peak) {
+      result.peak = live + most;
       result.at = i;
     }
     for (const std::string &name : endsAt[i])

@@ -6,8 +6,9 @@
 //          Tensors are what kernels write and what collectives and receives bring; values inside a kernel never exist,
 //          views and what is handed on are the memory that they come from, and some results take the place of a slot
 //          (InPlace.h). A tensor lives from its writer to its last reader on the rank, in the order in which the rank's
-//          trace has them; what is sent, until it is sent. Parameters, gradient buffers, optimizer states and the
-//          model's own states live all the time. The inputs of the model are not counted: they are the caller's.
+//          trace has them; what is sent, until it is sent; gradients on their way to shards, until that is awaited.
+//          Parameters, gradient buffers, optimizer states and the model's own states live all the time. The inputs of
+//          the model are not counted: they are the caller's.
 // Cost     an op is visited once per body. A class costs O(actions x units) integers, an overlapped pair O(its nodes).
 // Tests    unittests/Driver/MemoryTraceTest (against traces), MemoryFactsTest (against publications),
 //          test/Driver/explain-memory.test (by hand)
