@@ -137,8 +137,8 @@ TraceMetadata metadataOf(const Program &program, const ProcessGroups &groups, ll
 
 void reportMissingRank(uint32_t rank, llvm::StringRef trace, uint32_t worldSize, Diagnostics &diags) {
   diags.report(diag::NoSuchItem{.kind = "rank", .name = std::to_string(rank)})
-      .note(fmt::format("`{}` has {}, which count from 0: --ranks=0-{} are all",
-                        std::string_view(trace), counted(std::to_string(worldSize), "rank"), worldSize - 1));
+      .note(fmt::format("`{}` has {}, which count from 0: --ranks=0-{} are all", std::string_view(trace),
+                        counted(std::to_string(worldSize), "rank"), worldSize - 1));
 }
 
 Outcome emitPrograms(llvm::MutableArrayRef<TraceOutput> outputs, const EmitOptions &options, PassStats &stats,

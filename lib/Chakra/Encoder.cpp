@@ -236,9 +236,7 @@ EncodedMetadata encode(const TraceMetadata &metadata, RankInMetadata rankInMetad
 
 std::string groupName(uint32_t group, unsigned digits) { return fmt::format("{:0{}}", group, digits); }
 
-std::string encodeMetadata(const TraceMetadata &metadata) {
-  return encode(metadata, RankInMetadata::Yes).bytes;
-}
+std::string encodeMetadata(const TraceMetadata &metadata) { return encode(metadata, RankInMetadata::Yes).bytes; }
 
 void NodeEncoder::append(const TraceMetadata &metadata) {
   EncodedMetadata encoded = encode(metadata, options_.rankInMetadata);

@@ -126,8 +126,8 @@ OutputDirectory::~OutputDirectory() {
   removeParents(madeParents_);
 }
 
-/// Those that a name asks for, one by one, and never the temporary directory itself: a signal's handler may have removed
-/// that while this thread still writes. 0 or the error of the system.
+/// Those that a name asks for, one by one, and never the temporary directory itself: a signal's handler may have
+/// removed that while this thread still writes. 0 or the error of the system.
 int OutputDirectory::makeFolders(llvm::StringRef name) const {
   for (size_t slash = name.find('/'); slash != llvm::StringRef::npos; slash = name.find('/', slash + 1)) {
     std::string folder = temporary_ + "/" + name.take_front(slash).str();

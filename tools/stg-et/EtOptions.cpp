@@ -20,7 +20,8 @@ constexpr const char *kOverview =
     "  stg-et verify out/                               would a simulator run this to the last node?\n"
     "  stg-et diff before/ after/                       the first difference, if any\n"
     "  stg-et extract traces.stgb -o out/               the files that the bundle stands for; --ranks=0-7,64: some\n\n"
-    "Arguments are directories (all `<prefix>.<rank>.et` in them), files, raw or gzip, and bundles: traces.stgb is read\n"
+    "Arguments are directories (all `<prefix>.<rank>.et` in them), files, raw or gzip, and bundles: traces.stgb is "
+    "read\n"
     "like the directory with the same traces, traces.stgb/train and traces.stgb/train.7.et like what is in it.\n"
     "Exit status: 0 done; 1 the traces are wrong or differ; 2 wrong command line; 3 the system failed (unreadable "
     "file,\n"
@@ -70,8 +71,8 @@ cl::opt<Compression> compression("compress", cl::desc("how the files of ranks ar
                                  cl::init(Compression::None), cl::sub(extract), cl::cat(category));
 cl::opt<bool> fanOut("fan-out", cl::desc("a folder for each thousand ranks: 000, 001, ... (not for ASTRA-sim)"),
                      cl::sub(extract), cl::cat(category));
-cl::opt<bool> diskSync("sync", cl::desc("the directory appears when all of it is on the disk"), cl::sub(extract),
-                       cl::cat(category));
+cl::opt<bool> noSync("no-sync", cl::desc("the directory may appear before all of it is on the disk"), cl::sub(extract),
+                     cl::cat(category));
 cl::opt<unsigned> threads("j", cl::Prefix, cl::value_desc("n"),
                           cl::desc("threads that write files; 0: as many as the machine has"), cl::init(0),
                           cl::sub(extract), cl::cat(category));
@@ -99,7 +100,7 @@ std::optional<ExtractOptions> parseExtract() {
   }
   options.directory.compression = compression;
   options.directory.fanOut = fanOut ? FanOut::Thousands : FanOut::None;
-  options.directory.diskSync = diskSync ? DiskSync::BeforeCommit : DiskSync::None;
+  options.directory.diskSync = noSync ? DiskSync::None : DiskSync::BeforeCommit;
   return options;
 }
 

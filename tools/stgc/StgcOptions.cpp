@@ -98,17 +98,18 @@ cl::opt<unsigned> threads("j", cl::Prefix, cl::value_desc("n"),
 cl::opt<std::string> ranks("ranks", cl::value_desc("0-4095,7"),
                            cl::desc("write only these ranks, from 0; other files of the folder stay"),
                            cl::sub(buildCommand), cl::cat(category));
-cl::opt<std::string> shard("shard", cl::value_desc("i/n"),
-                           cl::desc("write part i of n of the ranks, i from 0 to n - 1; other files of the folder stay. "
-                                    "mpirun and srun set it by themselves; 0/1: all ranks (docs/scale.md)"),
-                           cl::sub(buildCommand), cl::cat(category));
+cl::opt<std::string>
+    shard("shard", cl::value_desc("i/n"),
+          cl::desc("write part i of n of the ranks, i from 0 to n - 1; other files of the folder stay. "
+                   "mpirun and srun set it by themselves; 0/1: all ranks (docs/scale.md)"),
+          cl::sub(buildCommand), cl::cat(category));
 cl::opt<bool> linkFiles("link",
                         cl::desc("ranks with the same trace share one file by hard links; files do not say their rank"),
                         cl::sub(buildCommand), cl::cat(category));
 cl::opt<bool> fanOut("fan-out", cl::desc("a folder for each thousand ranks: 000, 001, ... (not for ASTRA-sim)"),
                      cl::sub(buildCommand), cl::cat(category));
-cl::opt<bool> diskSync("sync", cl::desc("the folder appears when all of it is on the disk"), cl::sub(buildCommand),
-                       cl::cat(category));
+cl::opt<bool> noSync("no-sync", cl::desc("the folder may appear before all of it is on the disk"),
+                     cl::sub(buildCommand), cl::cat(category));
 cl::opt<bool> json("json", cl::desc("print JSON (docs/report.md lists the keys)"), cl::sub(reportCommand),
                    cl::cat(category));
 cl::opt<bool> formula("formula", cl::desc("formulas in the model's size parameters instead of numbers"),
@@ -162,7 +163,7 @@ std::optional<double> given(const cl::opt<double> &option) {
 
 /// False: the usage was wrong, and said so.
 bool parseDirectory(DirectoryOptions &directory, std::optional<RankChoice> &choice) {
-  const cl::Option *about[] = {&compression, &ranks, &shard, &linkFiles, &fanOut, &diskSync};
+  const cl::Option *about[] = {&compression, &ranks, &shard, &linkFiles, &fanOut, &noSync};
   for (const cl::Option *option : about) {
     if (!option->getNumOccurrences() || emit == EmitKind::Et)
       continue;
@@ -175,7 +176,7 @@ bool parseDirectory(DirectoryOptions &directory, std::optional<RankChoice> &choi
   directory.compression = compression;
   directory.fanOut = fanOut ? FanOut::Thousands : FanOut::None;
   directory.sameFiles = linkFiles ? SameFiles::Linked : SameFiles::Separate;
-  directory.diskSync = diskSync ? DiskSync::BeforeCommit : DiskSync::None;
+  directory.diskSync = noSync ? DiskSync::None : DiskSync::BeforeCommit;
   if (ranks.getNumOccurrences() && shard.getNumOccurrences())
     return usageError("--ranks and --shard both say which ranks: give one of them");
   if (ranks.getNumOccurrences()) {
@@ -272,7 +273,8 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
       return std::nullopt;
     if (emit == EmitKind::Ir)
       compile.level = level;
-    options.command = BuildOptions{compile,  input, output, emit, annotate, orderDeps, directory, choice, target, threads};
+    options.command =
+        BuildOptions{compile, input, output, emit, annotate, orderDeps, directory, choice, target, threads};
   } else if (checkCommand) {
     options.command = CheckCommandOptions{compile, {inputs.begin(), inputs.end()}};
   } else if (reportCommand) {

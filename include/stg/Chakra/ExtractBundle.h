@@ -17,8 +17,8 @@ struct ExtractOptions {
   unsigned threads = 0; ///< 0: as many as the machine has
 };
 
-/// Writes all traces of a bundle, in folders as the bundle says, and prints a line for each. A rank that one of them has
-/// not is E613; a damaged bundle leaves nothing behind.
+/// Writes all traces of a bundle, in folders as the bundle says, and prints a line for each. A rank that one of them
+/// has not is E613; a damaged bundle leaves nothing behind.
 ExitStatus extractBundle(const ExtractOptions &options, llvm::raw_ostream &out, Diagnostics &diags);
 
 } // namespace stg

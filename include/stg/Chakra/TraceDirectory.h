@@ -35,7 +35,7 @@ struct DirectoryOptions {
   Compression compression = Compression::None;
   FanOut fanOut = FanOut::None;
   SameFiles sameFiles = SameFiles::Separate;
-  DiskSync diskSync = DiskSync::None;
+  DiskSync diskSync = DiskSync::BeforeCommit;
 };
 
 class TraceDirectory : public ImageSink {
