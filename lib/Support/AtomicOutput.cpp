@@ -58,10 +58,10 @@ OutputFile::~OutputFile() {
 }
 
 llvm::Error OutputFile::write(llvm::ArrayRef<llvm::StringRef> pieces) {
-  if (int error = writeAll(descriptor_, pieces)) {
-    waitIfDying();
+  int error = writeAll(descriptor_, pieces);
+  waitIfDying();
+  if (error != 0)
     return systemError(target_, error);
-  }
   for (llvm::StringRef piece : pieces)
     size_ += piece.size();
   return llvm::Error::success();
@@ -69,10 +69,11 @@ llvm::Error OutputFile::write(llvm::ArrayRef<llvm::StringRef> pieces) {
 
 llvm::Error OutputFile::commit() {
   // A full disk may be known only here.
-  if (fsync(descriptor_) != 0 || close(std::exchange(descriptor_, -1)) != 0 ||
-      rename(temporary_.c_str(), target_.c_str()) != 0)
+  if (fsync(descriptor_) != 0 || close(std::exchange(descriptor_, -1)) != 0)
     return systemError(target_, errno);
   unprotect(temporary_);
+  if (rename(temporary_.c_str(), target_.c_str()) != 0)
+    return systemError(target_, errno);
   temporary_.clear();
   return llvm::Error::success();
 }
@@ -104,15 +105,15 @@ llvm::Error writeOutputFile(llvm::StringRef path, llvm::ArrayRef<llvm::StringRef
       continue;
     protectFromSignals(temporary);
     int error = writeNewFile(temporary.c_str(), pieces);
-    if (error == 0 && rename(temporary.c_str(), target->c_str()) != 0)
-      error = errno;
-    if (error == 0) {
-      unprotect(temporary);
-      return llvm::Error::success();
-    }
     if (error == EEXIST) {
       unprotect(temporary);
       continue;
+    }
+    if (error == 0) {
+      unprotect(temporary);
+      if (rename(temporary.c_str(), target->c_str()) == 0)
+        return llvm::Error::success();
+      error = errno;
     }
     discard(temporary);
     return systemError(path, error);

@@ -160,10 +160,8 @@ llvm::Error OutputDirectory::appendFile(llvm::StringRef name, llvm::ArrayRef<llv
 }
 
 llvm::Error OutputDirectory::finishWriting(llvm::StringRef name, int error) const {
-  if (error == 0)
-    return llvm::Error::success();
   waitIfDying();
-  return systemError(target_ + "/" + name.str(), error);
+  return error == 0 ? llvm::Error::success() : systemError(target_ + "/" + name.str(), error);
 }
 
 bool OutputDirectory::linkFile(llvm::StringRef existing, llvm::StringRef name) const {
@@ -222,8 +220,8 @@ llvm::Error OutputDirectory::commit() {
   }
   // Over nothing or an empty directory a plain rename is enough; over a full one the two names are exchanged, and what
   // was there before is removed under the temporary name.
+  unprotect(temporary_);
   if (rename(temporary_.c_str(), target_.c_str()) == 0) {
-    unprotect(temporary_);
     temporary_.clear();
     return llvm::Error::success();
   }
@@ -241,8 +239,9 @@ llvm::Error OutputDirectory::commit() {
       rename(old.c_str(), target_.c_str());
       return systemError(target_, code);
     }
-    unprotect(temporary_);
     temporary_ = old;
+  } else {
+    protectFromSignals(temporary_);
   }
   discard(temporary_);
   temporary_.clear();

@@ -40,8 +40,11 @@ namespace {
 constexpr int kSlots = 16;
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
+/// Of a slot: whoever takes it from Held, the handler or who commits, has its path.
+enum State : uint8_t { Free, Held, Removing };
+
 struct Slot {
-  std::atomic<bool> used{false};
+  std::atomic<uint8_t> state{Free};
   char path[PATH_MAX];
 };
 Slot slots[kSlots];
@@ -88,9 +91,11 @@ std::atomic<bool> dying{false};
 
 void onSignal(int signal) {
   dying = true;
-  for (Slot &slot : slots)
-    if (slot.used.load(std::memory_order_acquire))
+  for (Slot &slot : slots) {
+    uint8_t held = Held;
+    if (slot.state.compare_exchange_strong(held, Removing))
       removeTree(AT_FDCWD, slot.path, kDepth);
+  }
   // Die of the same signal, as a shell expects.
   for (size_t i = 0; i < std::size(kSignals); ++i)
     if (kSignals[i] == signal)
@@ -119,19 +124,23 @@ void protectFromSignals(llvm::StringRef path) {
   std::lock_guard lock(slotsMutex);
   installHandlers();
   for (Slot &slot : slots)
-    if (!slot.used && path.size() < sizeof(slot.path)) {
+    if (slot.state == Free && path.size() < sizeof(slot.path)) {
       std::memcpy(slot.path, path.data(), path.size());
       slot.path[path.size()] = 0;
-      slot.used.store(true, std::memory_order_release);
+      slot.state = Held;
       return;
     }
 }
 
 void unprotect(llvm::StringRef path) {
   std::lock_guard lock(slotsMutex);
-  for (Slot &slot : slots)
-    if (slot.used && path == slot.path)
-      slot.used = false;
+  for (Slot &slot : slots) {
+    if (slot.state == Free || path != slot.path)
+      continue;
+    uint8_t held = Held;
+    if (!slot.state.compare_exchange_strong(held, Free))
+      waitIfDying(); // the handler was first
+  }
 }
 
 void discard(const std::string &temporary) {

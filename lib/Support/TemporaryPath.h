@@ -14,10 +14,12 @@ llvm::Error systemError(llvm::StringRef path, int code);
 
 /// A signal that ends the process removes the path first.
 void protectFromSignals(llvm::StringRef path);
+/// Before the path gets its name, or when it is gone: nothing that a signal has begun to remove appears.
 void unprotect(llvm::StringRef path);
 /// Removes a protected path with all that it holds.
 void discard(const std::string &temporary);
-/// A failed write while a signal takes the output back is no news: waits for the end of the process then.
+/// While a signal takes the output back nothing is added to it, and a failed write is no news: waits for the end of the
+/// process then.
 void waitIfDying();
 
 /// Writes all pieces to a descriptor; 0 or the error of the system.
