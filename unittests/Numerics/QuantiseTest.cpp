@@ -79,7 +79,13 @@ class Quantise : public testing::TestWithParam<std::tuple<size_t, size_t>> {};
 
 TEST_P(Quantise, RanksHaveTheNumbersOfOneDevice) {
   auto [plan, rule] = GetParam();
-  for (const std::string &model : {kLlama, kGpt})
+  // With sanitizers a program takes five times as long: then models take turns.
+#ifdef STG_CHECKED
+  const std::vector<std::string> models = {(plan + rule) % 2 == 0 ? kLlama : kGpt};
+#else
+  const std::vector<std::string> models = {kLlama, kGpt};
+#endif
+  for (const std::string &model : models)
     EXPECT_TRUE(expectSame(textOf(model, kPlans[plan], kRules[rule]), 7 + plan));
 }
 
