@@ -3,6 +3,7 @@
 // interpreter knows what is on the host: it loads nothing else, and computes with nothing that is not loaded.
 //===----------------------------------------------------------------------===//
 #include "SplitProgram.h"
+#include "StepPlans.h"
 #include "stg/Analysis/Cost.h"
 #include "stg/Analysis/Storage.h"
 #include "stg/IR/LayoutOps.h"
@@ -25,20 +26,16 @@ const std::string kModel = "use std.attention.{gqa}\nuse std.ffn.{swiglu}\nuse s
                            "  }\n"
                            "  loss xent(sum(D) norm_f: rmsnorm(x) * wte, target)\n}\n";
 
-struct PlanCase {
-  const char *name, *rules; ///< its mesh first
-  int ranks, batchRanks;
-};
 constexpr PlanCase kPlans[] = {
-    {"One", "mesh one = 1", 1, 1},
-    {"Dp2", "mesh dp = 2\n  split B over dp", 2, 2},
+    kOne,
+    kDp2,
     {"Zero1", "mesh dp = 2\n  split B over dp\n  zero 1 over dp", 2, 2},
-    {"Zero3", "mesh dp = 2\n  split B over dp\n  zero 3 over dp", 2, 2},
+    kZero3,
     {"Zero3Held", "mesh dp = 2\n  split B over dp\n  zero 3 over dp { regather = false, sync = step }", 2, 2},
     {"Zero3Recompute", "mesh dp = 2\n  split B over dp\n  zero 3 over dp\n  recompute attend, ffn", 2, 2},
-    {"Tp2Sp", "mesh tp = 2\n  split H, F, V over tp\n  split S over tp", 2, 1},
-    {"Pipe1F1B", "mesh pp = 2, tp = 2\n  split H, F, V over tp\n  pipeline over pp { schedule 1f1b }", 4, 1},
-    {"PipeZb", "mesh pp = 2, dp = 2\n  split B over dp\n  pipeline over pp { schedule zb_h1 }", 4, 2},
+    kTp2Sp,
+    kPipe1F1B,
+    kPipeZb,
 };
 
 struct RuleCase {

@@ -3,6 +3,7 @@
 // are near the numbers of a step that rounds nothing, as far as eight bits go.
 //===----------------------------------------------------------------------===//
 #include "SplitProgram.h"
+#include "StepPlans.h"
 #include "stg/Analysis/Cost.h"
 #include "stg/Interp/Interpreter.h"
 #include "gtest/gtest.h"
@@ -35,30 +36,24 @@ const std::string kGpt = "model m(L = 2, B = 2, S = 8, D = 8, H = 4, Dh = 2, F =
                          "  }\n"
                          "  loss xent(sum(D) norm_f: layernorm(x) * wte, target)\n}\n";
 
-struct PlanCase {
-  const char *name, *rules; ///< its mesh first
-  int ranks, batchRanks;
-};
 constexpr PlanCase kPlans[] = {
-    {"One", "mesh one = 1", 1, 1},
-    {"Dp2", "mesh dp = 2\n  split B over dp", 2, 2},
-    {"Tp2", "mesh tp = 2\n  split H, F, V over tp", 2, 1},
-    {"Tp2Sp", "mesh tp = 2\n  split H, F, V over tp\n  split S over tp", 2, 1},
-    {"Tp2SpGathered", "mesh tp = 2\n  split H, F, V over tp\n  split S over tp\n  store gathered over tp", 2, 1},
-    {"Cp2", "mesh cp = 2\n  split S zigzag over cp", 2, 1},
+    kOne,
+    kDp2,
+    kTp2,
+    kTp2Sp,
+    kTp2SpGathered,
+    kCp2,
     {"WeightsByLayout", "mesh dp = 2\n  split B over dp\n  split D over dp", 2, 2},
-    {"Dp2Cp2Tp2Sp",
-     "mesh dp = 2, cp = 2, tp = 2\n  split B over dp\n  split S over cp\n  split H, F, V over tp\n  split S over tp", 8,
-     2},
+    kDp2Cp2Tp2Sp,
     {"Zero2", "mesh dp = 2\n  split B over dp\n  zero 2 over dp", 2, 2},
-    {"Zero3", "mesh dp = 2\n  split B over dp\n  zero 3 over dp", 2, 2},
+    kZero3,
     {"Zero3Recompute", "mesh dp = 2\n  split B over dp\n  zero 3 over dp\n  recompute blocks", 2, 2},
     {"Zero3Tp2Sp",
      "mesh dp = 2, tp = 2\n  split B over dp\n  split H, F, V over tp\n  split S over tp\n  zero 3 over dp", 4, 2},
     {"Tp2SpRecompute",
      "mesh tp = 2\n  split H, F, V over tp\n  split S over tp\n  recompute ffn, norm1 { comm = keep }", 2, 1},
-    {"Pipe1F1B", "mesh pp = 2, tp = 2\n  split H, F, V over tp\n  pipeline over pp { schedule 1f1b }", 4, 1},
-    {"PipeZb", "mesh pp = 2, dp = 2\n  split B over dp\n  pipeline over pp { schedule zb_h1 }", 4, 2},
+    kPipe1F1B,
+    kPipeZb,
 };
 
 constexpr const char *kRules[] = {

@@ -5,6 +5,7 @@
 #include "RandomModel.h"
 #include "RandomProgram.h"
 #include "SplitProgram.h"
+#include "StepPlans.h"
 #include "stg/Analysis/Cost.h"
 #include "gtest/gtest.h"
 #include <map>
@@ -49,27 +50,21 @@ const std::string kGpt = "layer core(q[B, S, H, Dh], k[B, S, H, Dh], v[B, S, H, 
                          "  }\n"
                          "  loss xent(sum(D) norm_f: layernorm(x) * wte, target)\n}\n";
 
-struct PlanCase {
-  const char *name, *rules; ///< its mesh first
-  int ranks, batchRanks;
-};
 constexpr PlanCase kPlans[] = {
-    {"One", "mesh one = 1", 1, 1},
-    {"Dp2", "mesh dp = 2\n  split B over dp", 2, 2},
-    {"Tp2", "mesh tp = 2\n  split H, F, V over tp", 2, 1},
-    {"Tp2Sp", "mesh tp = 2\n  split H, F, V over tp\n  split S over tp", 2, 1},
-    {"Tp2SpGathered", "mesh tp = 2\n  split H, F, V over tp\n  split S over tp\n  store gathered over tp", 2, 1},
-    {"Cp2", "mesh cp = 2\n  split S zigzag over cp", 2, 1},
-    {"Dp2Cp2Tp2Sp",
-     "mesh dp = 2, cp = 2, tp = 2\n  split B over dp\n  split S over cp\n  split H, F, V over tp\n  split S over tp", 8,
-     2},
-    {"Pipe1F1B", "mesh pp = 2, tp = 2\n  split H, F, V over tp\n  pipeline over pp { schedule 1f1b }", 4, 1},
-    {"Zero3", "mesh dp = 2\n  split B over dp\n  zero 3 over dp", 2, 2},
+    kOne,
+    kDp2,
+    kTp2,
+    kTp2Sp,
+    kTp2SpGathered,
+    kCp2,
+    kDp2Cp2Tp2Sp,
+    kPipe1F1B,
+    kZero3,
     {"Zero2Tp2Sp",
      "mesh dp = 2, tp = 2\n  split B over dp\n  split H, F, V over tp\n  split S over tp\n  zero 2 over dp", 4, 2},
     {"PipeZero3", "mesh pp = 2, dp = 2\n  split B over dp\n  zero 3 over dp\n  pipeline over pp { schedule 1f1b }", 4,
      2},
-    {"PipeZb", "mesh pp = 2, dp = 2\n  split B over dp\n  pipeline over pp { schedule zb_h1 }", 4, 2},
+    kPipeZb,
 };
 
 struct RuleCase {
