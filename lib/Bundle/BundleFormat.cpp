@@ -2,6 +2,7 @@
 // One description of each struct, `visit`, serves writing and reading.
 #include "stg/Bundle/BundleFormat.h"
 #include <cstring>
+#include <set>
 #include <type_traits>
 #include <zlib.h>
 
@@ -283,11 +284,17 @@ bool decodeIndex(std::span<const char> bytes, uint64_t indexPlace, std::vector<T
     return false;
   }
   IndexChecker checker(indexPlace);
-  for (TraceInfo &trace : traces)
+  std::set<std::string> folders;
+  for (TraceInfo &trace : traces) {
     if (!checker.check(trace)) {
       why = checker.why();
       return false;
     }
+    if (!folders.insert(trace.folder).second) {
+      why = "two traces are in one folder";
+      return false;
+    }
+  }
   return true;
 }
 

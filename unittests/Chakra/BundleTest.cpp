@@ -199,6 +199,19 @@ TEST_F(BundleTest, AnIndexThatMakesNoSenseIsRefusedOrHarmless) {
   EXPECT_GT(refused, 100u);
 }
 
+TEST_F(BundleTest, EachTraceHasAFolderOfItsOwn) {
+  write();
+  auto bundle = bundle::Bundle::open(path_, error_);
+  ASSERT_TRUE(bundle);
+  std::vector<bundle::TraceInfo> traces(2, bundle->traces()[0]), read;
+  std::string why;
+  uint64_t end = contents().size();
+  EXPECT_FALSE(bundle::decodeIndex(bundle::encodeIndex(traces), end, read, why));
+  EXPECT_EQ(why, "two traces are in one folder");
+  traces[1].folder = "other";
+  EXPECT_TRUE(bundle::decodeIndex(bundle::encodeIndex(traces), end, read, why)) << why;
+}
+
 TEST_F(BundleTest, WhatCannotBeReadIsNoDamage) {
   EXPECT_FALSE(bundle::Bundle::open(root_ + "/none", error_));
   EXPECT_EQ(error_.kind, bundle::BundleError::Kind::Unreadable);
