@@ -183,12 +183,22 @@ void collectCallFactors(const Op &op, FactorList &list) {
     const Factor &source = fields.factors[index];
     OpFactor &factor = list.add(source.kind, source.dim.size);
     factor.callFactor = index;
+    auto dimIn = [&](llvm::ArrayRef<uint32_t> has) {
+      if (llvm::is_contained(has, index))
+        return source.dim.name;
+      bool carries = source.kind == FactorKind::Carry && source.along && llvm::is_contained(has, *source.along);
+      return carries ? fields.factors[*source.along].dim.name : NameId();
+    };
     for (size_t i = 0; i < fields.operandFactors.size(); ++i)
-      if (llvm::is_contained(fields.operandFactors[i], index))
-        factor.operandDims[i] = source.dim.name;
+      factor.operandDims[i] = dimIn(fields.operandFactors[i]);
     for (size_t i = 0; i < fields.resultFactors.size(); ++i)
-      if (llvm::is_contained(fields.resultFactors[i], index))
-        factor.resultDims[i] = source.dim.name;
+      factor.resultDims[i] = dimIn(fields.resultFactors[i]);
+    if (source.kind == FactorKind::Carry)
+      factor.ownDim = source.dim.name;
+    // Slots are split as what they are filled from.
+    if (llvm::any_of(fields.factors,
+                     [&](const Factor &each) { return each.kind == FactorKind::Carry && each.along == index; }))
+      factor.kind = FactorKind::Whole;
   };
   for (const auto &result : fields.resultFactors)
     for (uint32_t index : result)

@@ -30,7 +30,7 @@ public:
              llvm::raw_ostream &os)
       : program_(program), tensor_(tensor), style_(style), sources_(sources), os_(os), atoms_(program.mesh.atoms()),
         unit_(tensor.sites[0].unit), body_(program.body(program.units[unit_.index])), id_(tensor.sites[0].value),
-        value_(body_.value(id_)), home_(explainHome(program, unit_, id_)), items_(itemsOf(*value_.type)) {
+        value_(body_.value(id_)), home_(explainHome(program, unit_, id_)), items_(itemsOf(program, *value_.type)) {
     if (isStored() && !home_.pin)
       explainFirstUse();
   }
@@ -84,7 +84,7 @@ private:
         firstUse_ = OpId(); // a sum that computes as its last addition does
         return;
       }
-    items_ = itemsOf(factorsOf(op, body_));
+    items_ = itemsOf(program_, factorsOf(op, body_));
     home_.scope = scopeOf(program_, program_.unitPath(program_.units[unit_.index]), op);
     home_.assignment = std::move(assignment);
   }
@@ -282,7 +282,7 @@ private:
     for (uint32_t atom = 0; atom < atoms_.size(); ++atom) {
       if (value_.layout->places[atom] == home_.home.places[atom] || op.compute[atom] < 0)
         continue;
-      AssignItem item = itemsOf(factors)[static_cast<size_t>(op.compute[atom])];
+      AssignItem item = itemsOf(program_, factors)[static_cast<size_t>(op.compute[atom])];
       const char *partial = value_.layout->places[atom].isPartial() ? ", over which it sums" : "";
       os_ << fmt::format("      {} splits {}{}", atoms_[atom].name, program_.text(item.names[0]).str(), partial);
       bool isByRule = assignment.atoms[atom].item == op.compute[atom];

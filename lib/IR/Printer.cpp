@@ -83,6 +83,8 @@ void ProgramPrinter::printHeader() {
     }) << "\n";
   for (const Factoring &factoring : program_.factorings)
     os_ << "factor " << name(factoring.whole) << " = " << names(factoring.parts) << "\n";
+  for (const Enumeration &enumeration : program_.enumerations)
+    os_ << "from " << name(enumeration.dim) << " = " << names(enumeration.sources) << "\n";
   printPlan();
   for (NameId scalar : program_.scalars)
     os_ << "scalar " << name(scalar) << "\n";

@@ -157,6 +157,15 @@ std::string Program::unitPath(const Unit &unit) const {
   return path;
 }
 
+const Enumeration *Program::enumerationOf(NameId dim) const {
+  auto found = llvm::find_if(enumerations, [&](const Enumeration &each) { return each.dim == dim; });
+  return found == enumerations.end() ? nullptr : &*found;
+}
+
+bool Program::hasEnumeration(const TensorType &type) const {
+  return llvm::any_of(type.dims, [&](const Dim &dim) { return enumerationOf(dim.name) != nullptr; });
+}
+
 std::string toString(const Dim &dim, const IRContext &context) {
   std::string text = context.text(dim.name).str();
   if (dim.size && dim.size.isSymbol(text))

@@ -27,6 +27,13 @@ void ProgramReader::readHeader() {
     names(factoring.parts);
     program_.factorings.push_back(std::move(factoring));
   }
+  while (lex_.takeWord("from")) {
+    Enumeration enumeration;
+    enumeration.dim = nameId("a dim");
+    lex_.want("=");
+    names(enumeration.sources);
+    program_.enumerations.push_back(std::move(enumeration));
+  }
   while (readPlanLine())
     ;
   while (lex_.takeWord("scalar")) {

@@ -121,6 +121,15 @@ private:
       if (!named || factoring.parts.empty())
         fail("factor " + text(factoring.whole), "lacks a name or its parts");
     }
+    std::set<NameId> enumerated;
+    for (const Enumeration &enumeration : program_.enumerations) {
+      bool named =
+          isName(enumeration.dim) && llvm::all_of(enumeration.sources, [&](NameId source) { return isName(source); });
+      if (!named || enumeration.sources.empty())
+        fail("enumeration " + text(enumeration.dim), "lacks a name or its sources");
+      if (!enumerated.insert(enumeration.dim).second)
+        fail("enumeration " + text(enumeration.dim), "is there twice");
+    }
     checkGlobals(program_.inputs, "input");
     checkGlobals(program_.weights, "weight");
     checkGlobals(program_.states, "state");

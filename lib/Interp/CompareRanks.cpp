@@ -57,6 +57,13 @@ std::optional<std::string> differenceOf(const Tensor &wanted, const IRContext &w
 struct Side {
   const InterpResult &result;
   const IRContext &context;
+  /// Set: each rank gives the positions of these dims a meaning of its own, so what has one is not compared.
+  const Program *enumerates = nullptr;
+
+  bool isComparable(const Tensor &value) const {
+    return !enumerates ||
+           llvm::none_of(value.dims, [&](const TensorDim &dim) { return enumerates->enumerationOf(dim.name); });
+  }
 };
 
 class Comparison {
@@ -89,7 +96,7 @@ private:
       if (!difference_.empty())
         return;
       auto found = known.find({tensor.name, tensor.microBatch});
-      if (found == known.end() || !isMeant(tensor))
+      if (found == known.end() || !isMeant(tensor) || !got_.isComparable(tensor.value))
         continue;
       ++compared_;
       if (auto text = differenceOf(*found->second, wanted_.context, tensor.value, got_.context))
@@ -160,7 +167,7 @@ RankComparison compareRanks(const Program &original, const Program &split, const
     }
     run = "on ranks: ";
     comparison.onRanks = interpret(split, inputs, KeepValues::Every, Machine::Ranks);
-    Side ranks{comparison.onRanks, *split.context};
+    Side ranks{comparison.onRanks, *split.context, &split};
     Comparison layouts({oneDevice, *split.context}, ranks);
     layouts.compareMicroBatches();
     std::string lacking = missing(oneDevice, comparison.onRanks);

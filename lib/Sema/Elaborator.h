@@ -276,6 +276,7 @@ private:
   void letStatement(const ast::LetStmt *stmt, Scope &scope);
   void bindLet(const ast::Bind &bind, Scope &scope);
   void factorStatement(const ast::FactorStmt *stmt, Scope &scope);
+  void enumerate(NameId dim, llvm::ArrayRef<ast::Name> from, Scope &scope);
   void requireStatement(const ast::RequireStmt *stmt, Scope &scope);
   bool checkElements(const TensorType &type, SourceRange where, Scope *scope);
   void declStatement(const ast::DeclStmt *stmt, Scope &scope);

@@ -89,8 +89,6 @@ void Elaborator::bindLet(const ast::Bind &bind, Scope &scope) {
                                                                      .expected = "a static value after `let`"})
                       .help(name.str() + " = " + sourceText(bind.value->range)),
                   scope.frame);
-  for (const ast::Name &source : bind.from)
-    dimOf(source, &scope);
   scope.values.erase(name);
   if (!llvm::isUpper(name.front())) {
     scope.values[name] = value;
@@ -116,6 +114,28 @@ void Elaborator::bindLet(const ast::Bind &bind, Scope &scope) {
     size = program_.context->dims.symbol(name, std::nullopt);
   }
   scope.dims[name] = {id, {{id, size}}};
+  enumerate(id, bind.from, scope);
+}
+
+/// `from (B, S)`, by the caller's names. Where two layers give one name, what either says holds.
+void Elaborator::enumerate(NameId dim, llvm::ArrayRef<ast::Name> from, Scope &scope) {
+  llvm::SmallVector<NameId, 2> sources;
+  for (const ast::Name &source : from)
+    if (const DimGroup *group = findDim(&scope, source.text))
+      for (const Dim &part : group->parts)
+        sources.push_back(part.name);
+    else
+      reportUnknownDim(source, &scope);
+  if (sources.empty())
+    return;
+  auto known = llvm::find_if(program_.enumerations, [&](const Enumeration &each) { return each.dim == dim; });
+  if (known == program_.enumerations.end()) {
+    program_.enumerations.push_back({dim, {}});
+    known = std::prev(program_.enumerations.end());
+  }
+  for (NameId source : sources)
+    if (source != dim && !llvm::is_contained(known->sources, source))
+      known->sources.push_back(source);
 }
 
 void Elaborator::factorStatement(const ast::FactorStmt *stmt, Scope &scope) {

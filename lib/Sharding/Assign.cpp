@@ -79,7 +79,7 @@ private:
   }
   bool divides(uint32_t item, uint32_t atom) const {
     std::optional<int64_t> size = sizes_[item];
-    return size && *size % (parts_[item] * atoms_[atom].size) == 0;
+    return items_[item].roundsUp || (size && *size % (parts_[item] * atoms_[atom].size) == 0);
   }
   /// What of the atom divides the rest of the item.
   int64_t commonPart(uint32_t item, uint32_t atom) const {
@@ -136,26 +136,45 @@ Assignment Assigner::assign(llvm::ArrayRef<AssignItem> items, llvm::StringRef sc
   return placer.take();
 }
 
-AssignItems itemsOf(const TensorType &type) {
+/// What an enumeration answers to besides its own name.
+static void addSources(const Program &program, AssignItem &item) {
+  for (NameId name : llvm::SmallVector<NameId, 2>(item.names))
+    if (const Enumeration *enumeration = program.enumerationOf(name)) {
+      item.roundsUp = true;
+      for (NameId source : enumeration->sources)
+        if (!llvm::is_contained(item.names, source))
+          item.names.push_back(source);
+    }
+}
+
+AssignItems itemsOf(const Program &program, const TensorType &type) {
   AssignItems items;
-  for (const Dim &dim : type.dims)
+  for (const Dim &dim : type.dims) {
     items.push_back({{dim.name}, dim.size, true});
+    addSources(program, items.back());
+  }
   return items;
 }
 
-AssignItems itemsOf(llvm::ArrayRef<OpFactor> factors) {
+AssignItems itemsOf(const Program &program, llvm::ArrayRef<OpFactor> factors) {
   AssignItems items;
   for (const OpFactor &factor : factors) {
     AssignItem &item = items.emplace_back();
     item.size = factor.size;
-    item.open = factor.kind == FactorKind::Map || factor.kind == FactorKind::Sum || factor.kind == FactorKind::Max;
+    item.open = factor.kind == FactorKind::Map || factor.kind == FactorKind::Sum || factor.kind == FactorKind::Max ||
+                factor.kind == FactorKind::Carry;
     auto addNames = [&](llvm::ArrayRef<NameId> names) {
       for (NameId name : names)
         if (name && !llvm::is_contained(item.names, name))
           item.names.push_back(name);
     };
+    if (factor.ownDim) { // what it is carried to answers elsewhere
+      item.names.push_back(factor.ownDim);
+      continue;
+    }
     addNames(factor.operandDims);
     addNames(factor.resultDims);
+    addSources(program, item);
   }
   return items;
 }

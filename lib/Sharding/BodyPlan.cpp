@@ -131,7 +131,7 @@ void BodyPlanner::assignOp(OpId id) {
     return;
   }
   plan.compute.assign(numAtoms_, -1);
-  AssignItems items = itemsOf(factors_[id.index]);
+  AssignItems items = itemsOf(program_, factors_[id.index]);
   std::string scope = scopeOf(program_, entry_.unitPath, op);
   closeNeighbours(op, scope, items);
   plan.assignment = assigner_.assign(items, scope);
@@ -491,7 +491,7 @@ RuledLayout BodyPlanner::homeOf(ValueId id) {
   if (home)
     return *home;
   std::string scope = scopeOf(program_, entry_.unitPath, body_, value(id));
-  AssignItems items = itemsOf(type(id));
+  AssignItems items = itemsOf(program_, type(id));
   Assignment assignment = assigner_.assign(items, scope);
   if (assignment.cut)
     findings_.cut = assignment.cut;

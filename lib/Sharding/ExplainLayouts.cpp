@@ -32,7 +32,7 @@ HomeExplanation explainHome(const Program &program, UnitId unit, ValueId id) {
   std::string unitPath = program.unitPath(program.units[unit.index]);
   HomeExplanation result;
   result.scope = scopeOf(program, unitPath, body, value);
-  result.assignment = Assigner(program).assign(itemsOf(*value.type), result.scope);
+  result.assignment = Assigner(program).assign(itemsOf(program, *value.type), result.scope);
   result.pin = findPin(program, unitPath, value);
   result.home =
       result.pin ? layoutOf(*result.pin, *value.type, program.mesh) : layoutOf(result.assignment, *value.type);
@@ -43,7 +43,7 @@ Assignment explainCompute(const Program &program, UnitId unit, OpId id) {
   const Body &body = program.body(program.units[unit.index]);
   const Op &op = body.op(id);
   std::string unitPath = program.unitPath(program.units[unit.index]);
-  return Assigner(program).assign(itemsOf(factorsOf(op, body)), scopeOf(program, unitPath, op));
+  return Assigner(program).assign(itemsOf(program, factorsOf(op, body)), scopeOf(program, unitPath, op));
 }
 
 namespace {

@@ -371,7 +371,7 @@ void checkJointDivisibility(const Program &program, Diagnostics &diags) {
     llvm::sort(list);
     const Dim &dim = digits.dim(key);
     std::optional<int64_t> size = dim.size.size();
-    if (!size)
+    if (!size || program.enumerationOf(dim.name)) // its parts are rounded up
       continue;
     bool padded = false;
     AtomList zigzag;

@@ -17,6 +17,8 @@ struct OpFactor {
   /// the same whole dim, major to minor.
   llvm::SmallVector<NameId, 4> operandDims;
   llvm::SmallVector<NameId, 2> resultDims;
+  /// Carry: the dim itself. What lacks it but has the dim that it is carried to has that one above.
+  NameId ownDim = {};
   /// Calls: index into CallFields::factors, which has the arguments of the kind.
   std::optional<uint32_t> callFactor;
 };

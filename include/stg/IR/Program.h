@@ -474,6 +474,13 @@ struct Factoring {
   llvm::SmallVector<NameId, 2> parts;
   bool operator==(const Factoring &) const = default;
 };
+/// `let C = e from (B, S)`: C enumerates what B and S index, so what splits these splits C. Each rank has its own
+/// share, rounded up; what stands at a position of C is for the rank to say.
+struct Enumeration {
+  NameId dim;
+  llvm::SmallVector<NameId, 2> sources; ///< distinct, in order of first appearance
+  bool operator==(const Enumeration &) const = default;
+};
 /// A size parameter of the model and its value.
 struct SizeParameter {
   NameId name;
@@ -501,7 +508,8 @@ struct Program {
   NameId name;
   Mesh mesh;
   std::vector<SizeParameter> sizes;
-  std::vector<Factoring> factorings; ///< distinct, in order of first appearance
+  std::vector<Factoring> factorings;     ///< distinct, in order of first appearance
+  std::vector<Enumeration> enumerations; ///< one per dim, in order of first appearance
   std::vector<ProgramInput> inputs;
   std::vector<ProgramWeight> weights;
   std::vector<ProgramState> states;
@@ -523,6 +531,10 @@ struct Program {
   llvm::StringRef text(NameId id) const { return context->text(id); }
   /// `blocks[3]`, `first`.
   std::string unitPath(const Unit &unit) const;
+  /// Null where the dim is no enumeration.
+  const Enumeration *enumerationOf(NameId dim) const;
+  /// Whether each rank gives the positions of a dim of the tensor a meaning of its own.
+  bool hasEnumeration(const TensorType &type) const;
 };
 
 /// The coordinate of `rank` on the pipeline's axis; 0 without one.

@@ -15,6 +15,8 @@ struct AssignItem {
   llvm::SmallVector<NameId, 2> names; ///< dims that it answers to
   DimExpr size;
   bool open = true; ///< may be split
+  /// An enumeration: any number of ranks may share it, each part is rounded up.
+  bool roundsUp = false;
 };
 using AssignItems = llvm::SmallVector<AssignItem, 6>;
 
@@ -73,10 +75,10 @@ private:
   std::vector<llvm::SmallVector<AtomList, 2>> ruleAxes_;
 };
 
-/// The dims of a tensor, in order.
-AssignItems itemsOf(const TensorType &type);
+/// The dims of a tensor, in order. Enumerations answer to their sources too.
+AssignItems itemsOf(const Program &program, const TensorType &type);
 /// Factors, in order of preference; open are those that may receive an atom (language.md 5.7).
-AssignItems itemsOf(llvm::ArrayRef<OpFactor> factors);
+AssignItems itemsOf(const Program &program, llvm::ArrayRef<OpFactor> factors);
 
 /// The layout that an assignment of a tensor's dims says.
 Layout layoutOf(const Assignment &assignment, const TensorType &type);
