@@ -196,8 +196,7 @@ void collectCallFactors(const Op &op, FactorList &list) {
     if (source.kind == FactorKind::Carry)
       factor.ownDim = source.dim.name;
     // Slots are split as what they are filled from.
-    if (llvm::any_of(fields.factors,
-                     [&](const Factor &each) { return each.kind == FactorKind::Carry && each.along == index; }))
+    if (isFilledByCarry(fields, index))
       factor.kind = FactorKind::Whole;
   };
   for (const auto &result : fields.resultFactors)
@@ -208,6 +207,11 @@ void collectCallFactors(const Op &op, FactorList &list) {
 }
 
 } // namespace
+
+bool isFilledByCarry(const CallFields &call, uint32_t factor) {
+  return llvm::any_of(call.factors,
+                      [&](const Factor &each) { return each.kind == FactorKind::Carry && each.along == factor; });
+}
 
 std::vector<OpFactor> factorsOf(const Op &op, const Body &body) {
   FactorList list(op, body);

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "LocalOp.h"
 #include "RunSize.h"
+#include "stg/Analysis/Factors.h"
 #include "stg/Interp/OpMeanings.h"
 #include "stg/Interp/References.h"
 
@@ -216,7 +217,7 @@ private:
     for (uint32_t f = 0; f < call.factors.size(); ++f) {
       held.push_back(heldFactor(call, f));
       FactorKind kind = call.factors[f].kind;
-      if (kind == FactorKind::Whole || kind == FactorKind::Stream)
+      if ((kind == FactorKind::Whole && !isFilledByCarry(call, f)) || kind == FactorKind::Stream)
         requireWhole(held.back(), "factor `" + place_.program.text(call.factors[f].name).str() + "`");
     }
     return held;

@@ -117,25 +117,31 @@ void PlanEvaluator::mesh(const ast::PlanMesh *mesh, Scope &scope) {
     Axis one{axis.name.text.str(), std::nullopt, axis.fill, axis.range};
     if (llvm::any_of(axes_, [&](const Axis &other) { return other.name == one.name; }))
       diags_.report(axis.name.range, diag::NameTwice{.name = axis.name.text});
-    if (axis.size) {
-      one.size = number(axis.size, scope, axis.name.text);
-    } else if (!axis.fill) {
-      // `mesh pp`: the parameter of that name.
-      auto known = scope.values.find(axis.name.text);
-      auto *value = known == scope.values.end() ? nullptr : std::get_if<StaticValue>(&known->second);
-      DimExpr size = value ? value->asSize(context_.dims) : DimExpr();
-      auto integer = size ? size.integer() : std::nullopt;
-      if (integer && *integer >= 1 && size.size())
-        one.size = size.size();
-      else if (integer)
-        diags_.report(axis.range, diag::SizeOutOfRange{.what = axis.name.text, .value = toString(*integer)});
-      else if (!value || !value->isUnknown())
-        diags_.report(axis.range, diag::AxisWithoutSize{.axis = axis.name.text})
-            .help(axis.name.text.str() + " = 8, " + axis.name.text.str() +
-                  " = * (what the ranks leave), or a parameter of the plan called " + axis.name.text.str());
-    }
+    one.size = sizeOf(axis, scope);
     axes_.push_back(std::move(one));
   }
+}
+
+/// Nothing where it is what the ranks leave, is unknown or was reported.
+std::optional<int64_t> PlanEvaluator::sizeOf(const ast::Axis &axis, Scope &scope) {
+  if (axis.size)
+    return number(axis.size, scope, axis.name.text);
+  if (axis.fill)
+    return std::nullopt;
+  // `mesh pp`: the parameter of that name.
+  auto known = scope.values.find(axis.name.text);
+  auto *value = known == scope.values.end() ? nullptr : std::get_if<StaticValue>(&known->second);
+  DimExpr size = value ? value->asSize(context_.dims) : DimExpr();
+  auto integer = size ? size.integer() : std::nullopt;
+  if (integer && *integer >= 1 && size.size())
+    return size.size();
+  if (integer)
+    diags_.report(axis.range, diag::SizeOutOfRange{.what = axis.name.text, .value = toString(*integer)});
+  else if (!value || !value->isUnknown())
+    diags_.report(axis.range, diag::AxisWithoutSize{.axis = axis.name.text})
+        .help(axis.name.text.str() + " = 8, " + axis.name.text.str() +
+              " = * (what the ranks leave), or a parameter of the plan called " + axis.name.text.str());
+  return std::nullopt;
 }
 
 void PlanEvaluator::fillMesh(int64_t ranks, SourceRange ranksAt, EvaluatedPlan &result) {

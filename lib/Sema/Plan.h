@@ -96,6 +96,7 @@ private:
   void include(const ast::PlanInclude *include, Scope &scope, EvaluatedPlan &result);
   void branch(const ast::PlanIf *branch, Scope &scope, EvaluatedPlan &result);
   void mesh(const ast::PlanMesh *mesh, Scope &scope);
+  std::optional<int64_t> sizeOf(const ast::Axis &axis, Scope &scope);
   void fillMesh(int64_t ranks, SourceRange ranksAt, EvaluatedPlan &result);
   void reportRanks(int64_t ranks, SourceRange ranksAt, int64_t product, const Axis *fill);
   /// A number, `least` at least; nothing, reported, if it is none, and nothing where it is unknown.

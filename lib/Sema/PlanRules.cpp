@@ -122,7 +122,8 @@ void PlanEvaluator::fold(const ast::PlanFold *fold, Scope &scope) {
       pending.faulty = true;
     }
     folded_.push_back({axis.name.text.str(), axis.range});
-    pending.sizes.push_back(axis.size ? number(axis.size, scope, axis.name.text) : std::nullopt);
+    pending.sizes.push_back(sizeOf(axis, scope));
+    pending.faulty |= !axis.fill && !pending.sizes.back();
   }
   folds_.push_back(std::move(pending));
 }
@@ -147,18 +148,16 @@ void PlanEvaluator::addFold(const PendingFold &pending, EvaluatedPlan &result) {
   std::vector<int64_t> given;
   for (size_t i = 0; i < item.axes.size(); ++i) {
     const ast::Axis &axis = item.axes[i];
-    if (!axis.size && fill) {
+    if (axis.fill && fill) {
       diags_.report(axis.range, diag::FillTwice{.axis = axis.name.text, .other = fill->name.text});
       return;
     }
-    if (!axis.size)
+    if (axis.fill)
       fill = &axis;
-    if (axis.size && !pending.sizes[i])
-      return; // reported
     given.push_back(pending.sizes[i].value_or(0));
     product *= pending.sizes[i].value_or(1);
     names += (names.empty() ? "" : " * ") + axis.name.text.str();
-    sizes += (sizes.empty() ? "" : " * ") + (axis.size ? std::to_string(*pending.sizes[i]) : "*");
+    sizes += (sizes.empty() ? "" : " * ") + (axis.fill ? "*" : std::to_string(*pending.sizes[i]));
     if (product > spanned) // whatever follows
       product = Int128(spanned) * 2;
   }

@@ -23,7 +23,7 @@ constexpr ModelCase kModels[] = {
     {"Qwen3Experts", "models.qwen3", "qwen3_235b_a22b",
      "L = 4, D = 8, H = 4, KV = 2, Dh = 4, F = 8, E = 4, top = 2, slack = 2.0, V = 12, S = 8"},
     {"DeepseekMoe", "models.deepseek_moe", "deepseek_moe_16b",
-     "L = 4, D = 8, H = 4, F = 4, E = 6, Fd = 8, top = 3, slack = 2.0, V = 12, S = 8"},
+     "L = 4, D = 8, H = 4, F = 4, E = 8, Fd = 8, top = 2, slack = 4.0, V = 12, S = 8"},
     {"DeepseekV2", "models.deepseek_v2", "deepseek_v2",
      "L = 4, D = 8, H = 4, Rq = 6, Rkv = 4, Dn = 2, Dr = 2, Dv = 3, F = 4, E = 8, Fd = 8, top = 2, slack = 4.0, V = "
      "12, "
@@ -58,6 +58,18 @@ constexpr PlanCase kPlans[] = {
     {"HsdpCpTp", "fsdp(rep = 2, cp = 2, tp = 2)", 8, 4},
     {"FsdpPp", "fsdp(pp = 2)", 4, 4},
 };
+/// For models with experts.
+constexpr PlanCase kExpertPlans[] = {
+    {"EpDp", "megatron(tp = 1, ep = 2)", 4, 8},
+    {"EpTpSp", "megatron(tp = 2, ep = 2, etp = 1)", 2, 2},
+    {"EpEtp", "megatron(tp = 2, ep = 2)", 4, 4},
+    {"EpEtpFewer", "megatron(tp = 4, ep = 2, etp = 2)", 4, 2},
+    {"EpCpTpSp", "megatron(tp = 2, cp = 2, ep = 4, etp = 1, distributed_optimizer = true)", 8, 4},
+    {"EpEdpCp", "megatron(tp = 1, cp = 2, ep = 2)", 8, 8},
+    {"EpPp", "megatron(tp = 1, pp = 2, ep = 2, selective = true)", 4, 8},
+    {"FsdpEp", "fsdp(ep = 2)", 4, 8},
+    {"HsdpEpTp", "fsdp(rep = 2, tp = 2, ep = 4)", 8, 8},
+};
 
 class ModelPlan : public testing::TestWithParam<std::tuple<ModelCase, PlanCase>> {};
 
@@ -86,10 +98,15 @@ std::vector<std::tuple<ModelCase, PlanCase>> cases() {
   constexpr size_t kStride = 1;
 #endif
   std::vector<std::tuple<ModelCase, PlanCase>> list;
-  for (size_t model = 0; model < std::size(kModels); ++model)
+  for (size_t model = 0; model < std::size(kModels); ++model) {
     for (size_t plan = 0; plan < std::size(kPlans); ++plan)
       if ((model + plan) % kStride == 0)
         list.emplace_back(kModels[model], kPlans[plan]);
+    if (llvm::StringRef(kModels[model].sizes).contains("E = "))
+      for (size_t plan = 0; plan < std::size(kExpertPlans); ++plan)
+        if ((model + plan) % kStride == 0)
+          list.emplace_back(kModels[model], kExpertPlans[plan]);
+  }
   return list;
 }
 

@@ -49,9 +49,9 @@ struct Row {
   const char *endsForward, *endsBackward, *endsStep;
 };
 
-constexpr const char *kUses =
-    "use std.attention.{gqa, mha, mqa}\nuse std.ffn.{swiglu, mlp}\nuse std.norm.{rmsnorm, layernorm}\n"
-    "use std.loss.{xent}\nuse std.optim.{adamw}\n";
+constexpr const char *kUses = "use std.attention.{gqa, mha, mqa}\nuse std.ffn.{swiglu, mlp}\nuse std.moe.{moe}\nuse "
+                              "std.norm.{rmsnorm, layernorm}\n"
+                              "use std.loss.{xent}\nuse std.optim.{adamw}\n";
 constexpr const char *kSizes = "B = 4, S = 16, D = 8, H = 8, KV = 4, Dh = 4, F = 8, V = 8, L = 2";
 
 enum class Head { Untied, Tied };
@@ -208,6 +208,37 @@ TEST(Tables, PalmWithOneHeadOfKeys) {
   expectRow(model, {"PaLM TP+SP, MQA", "dp = 2, tp = 2", 4, kB + kTp + kSp, 2, "AG(tp) 1, RS(tp) 1",
                     "AG(tp) 2, AR(tp) 2, RS(tp) 1", "AR(dp) 7, AR(dp*tp) 1", "AG(tp) 1, AR-max(tp) 1, RS(tp) 3",
                     "AG(tp) 3, RS(tp) 1", "AR(dp) 1, AR(dp*tp) 1"});
+}
+
+// Attention, a router, a shared expert and the routed ones: 13 weights. Experts are split over ranks that hold other
+// tokens, which go to them and come back by all-to-all, in the backward too. Slots for all tokens: nothing drops.
+TEST(Tables, Experts) {
+  std::string model = llama("    x = x + attn: gqa(norm1: rmsnorm(x); H, KV, Dh)\n"
+                            "    x = x + ffn: moe(norm2: rmsnorm(x); E = 4, top = 2, expert = swiglu(F), shared = "
+                            "swiglu(F), slack = 2.0)\n");
+  const std::string kEp = "  split E over ep in experts\n";
+  expectRow(model, {"EP in DP", "dp = 4\n  fold expert over dp { edp = 2, ep = 2 }", 4, kEp + kB, 4, "A2A(dp'') 2",
+                    "A2A(dp'') 2", "AR(dp') 3, AR(dp'*dp'') 10", "", "", "AR(dp'*dp'') 3"});
+  const std::string kEtp = kEp + "  split F over etp in experts\n" + kB + kTp;
+  const std::string kFolded = "dp = 2, tp = 2\n  fold expert over dp, tp { ep = 2, etp = 2 }";
+  expectRow(model, {"ep = dp, etp = tp, SP", kFolded.c_str(), 4, kEtp + kSp, 2, "A2A(dp) 2, AG(tp) 3, RS(tp) 3",
+                    "A2A(dp) 2, AG(tp) 6, RS(tp) 3", "AR(dp) 7, AR(dp*tp) 3", "AG(tp) 1, AR-max(tp) 1, RS(tp) 3",
+                    "AG(tp) 3, RS(tp) 1", "AR(dp) 2, AR(dp*tp) 1"});
+  expectRow(model, {"ep = dp, etp = tp", kFolded.c_str(), 4, kEtp, 2, "A2A(dp) 2, AR(tp) 3", "A2A(dp) 2, AR(tp) 3",
+                    "AR(dp) 10", "AR(tp) 3, AR-max(tp) 1", "AR(tp) 1", "AR(dp) 3"});
+  expectRow(model, {"ep = cp*tp", "dp = 2, cp = 2, tp = 2\n  fold expert over cp, tp { ep = 4 }", 8,
+                    kEp + "  keep F whole in experts\n" + kB + kCp + kTp + kSp, 2,
+                    "A2A(cp*tp) 2, AG(cp) 2, AG(tp) 2, RS(tp) 2",
+                    "A2A(cp*tp) 2, AG(cp) 2, AG(tp) 4, RS(cp) 2, RS(tp) 2", "AR(dp) 3, AR(dp*cp) 7, AR(dp*cp*tp) 3",
+                    "AG(tp) 1, AR-max(tp) 1, RS(tp) 3", "AG(tp) 3, RS(tp) 1", "AR(dp*cp) 2, AR(dp*cp*tp) 1"});
+}
+
+// Two exchanges for q, k, v and two for what attention makes; K and V are one head group each.
+TEST(Tables, Ulysses) {
+  std::string model = llama(kLlamaBlock);
+  expectRow(model, {"Ulysses + TP", "cp = 2, tp = 2", 4, "  split KV over cp in attend\n" + kTp + "  split S over cp\n",
+                    1, "A2A(cp) 4, AR(tp) 2", "A2A(cp) 4, AR(tp) 2", "AR(cp) 9", "AR(tp) 3, AR-max(tp) 1", "AR(tp) 1",
+                    "AR(cp) 3"});
 }
 
 // 16 weights in a layer. Learned positions are split over cp as the sequence is, so their gradient is partial over dp

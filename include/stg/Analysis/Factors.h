@@ -29,8 +29,12 @@ struct OpFactor {
 /// Contract: results map, reduced sum. Reduce: sum or max by its function; whole for min and prod, which no partial
 /// value can carry. View: renames and declared factors map; what is split or merged without a `factor` is whole.
 /// Concat, at, slice, append: the dim along which they cut is whole. Gather: the indexed dim is sum. Scatter: the made
-/// dim is map, the replaced ones sum. Leaves other than iota have none.
+/// dim is map, the replaced ones sum. Leaves other than iota have none. What a carry of a call leads to is whole for
+/// itself.
 std::vector<OpFactor> factorsOf(const Op &op, const Body &body);
+
+/// Whether some factor of the call is carried to this one: tokens to slots. It is split as these are.
+bool isFilledByCarry(const CallFields &call, uint32_t factor);
 
 } // namespace stg
 
