@@ -1,6 +1,6 @@
 //===- Communication.cpp ----------------------------------------------------===//
 #include "stg/Analysis/Communication.h"
-#include "stg/Analysis/Cost.h"
+#include "stg/Analysis/Streams.h"
 
 namespace stg {
 
@@ -29,6 +29,7 @@ std::vector<CommunicationRow> communicationOf(const Program &program, uint32_t p
     const Body &body = program.body(unit);
     if (runs[unit.body.index].inStep == 0)
       continue;
+    BodyStreams streams(program, body);
     for (uint32_t i = 0; i < body.ops.size(); ++i) {
       const Op &op = body.ops[i];
       if (!communicates(op.kind))
@@ -43,6 +44,10 @@ std::vector<CommunicationRow> communicationOf(const Program &program, uint32_t p
         const Value &value = body.value(operand);
         row.bytes = row.bytes + byteCount(localize(*value.type, *value.layout, atoms, dims), dims);
         row.globalBytes = row.globalBytes + byteCount(*value.type, dims);
+      }
+      if (const Stream *stream = streams.of(OpId(i))) {
+        row.messages = stream->hops();
+        row.bytes = streams.sentBytes(OpId(i));
       }
       rows.push_back(row);
     }

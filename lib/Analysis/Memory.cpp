@@ -65,6 +65,10 @@ struct MemoryOverTime::Profiles {
     return bytes;
   }
 
+  static OpId firstOp(const BodyKernels &kernels, const BodyKernels::Step &step) {
+    return kernels.kernels[step.kernel].ops.front();
+  }
+
   /// A node as traces call it.
   std::string nameOf(const WalkMoment &moment) const {
     const Unit &unit = program.units[moment.unit.index];
@@ -78,6 +82,14 @@ struct MemoryOverTime::Profiles {
       name += std::to_string(moment.action->microBatch);
     std::string path = program.unitPath(unit);
     std::string inside = isKernel ? kernelName(body, kernels, moment.step) : transferName(body, kernels, at.op);
+    // Of several nodes: the first step, the message that brings the last of it.
+    if (const Stream *stream = flow->profileOf(moment.unit).streams->of(isKernel ? firstOp(kernels, at) : at.op)) {
+      if (isKernel)
+        inside += stepSuffix(*stream, 0);
+      else
+        inside = inside.substr(0, inside.rfind('/')) +
+                 messageSuffix(*stream, body.op(at.op).kind, /*isSend=*/false, stream->hops(), program.mesh);
+    }
     return name + ":" + path + (path.empty() || inside[0] == '/' ? "" : ".") + inside;
   }
 

@@ -47,7 +47,9 @@ std::optional<MemoryRun> mergedOf(MemoryRun run) {
 
 class Profiler {
 public:
-  Profiler(const Program &program, const Body &body) : program_(program), body_(body), share_(program) {}
+  Profiler(const Program &program, const Body &body) : program_(program), body_(body) {
+    out_.streams = std::make_shared<BodyStreams>(program, body);
+  }
 
   std::optional<BodyProfile> run() {
     out_.kernels = groupKernels(body_, program_);
@@ -160,7 +162,7 @@ private:
   }
 
   bool add(ValueId value, uint32_t step) {
-    std::optional<int64_t> bytes = memorySize(share_.bytesOf(body_.value(value)));
+    std::optional<int64_t> bytes = memorySize(out_.streams->bytesOf(value));
     if (!bytes)
       return false;
     out_.tensorOf[value.index] = static_cast<uint32_t>(out_.tensors.size());
@@ -178,8 +180,13 @@ private:
     for (uint32_t i = 0; i < out_.kernels.steps.size(); ++i) {
       const BodyKernels::Step &step = out_.kernels.steps[i];
       if (step.kernel != BodyKernels::kNone) {
-        for (ValueId value : out_.kernels.kernels[step.kernel].reads)
+        const Kernel &kernel = out_.kernels.kernels[step.kernel];
+        for (ValueId value : kernel.reads)
           read(value, i);
+        // The rank's own blocks, which it computes on first.
+        if (const Stream *stream = out_.streams->of(kernel.ops.front()))
+          for (OpId gather : stream->gathers)
+            read(body_.op(gather).operands[0], i);
       } else {
         for (ValueId value : body_.op(step.op).operands)
           read(value, i);
@@ -388,7 +395,6 @@ private:
 
   const Program &program_;
   const Body &body_;
-  RankShare share_;
   BodyProfile out_;
   std::vector<MemoryPlace> places_;
   /// By step: its run, its node there and in the merged backward.

@@ -11,6 +11,7 @@
 
 #include "stg/Analysis/InPlace.h"
 #include "stg/Analysis/Memory.h"
+#include "stg/Analysis/Streams.h"
 #include <map>
 
 namespace stg {
@@ -124,6 +125,7 @@ struct MemoryReaders {
 
 struct BodyProfile {
   BodyKernels kernels;
+  std::shared_ptr<const BodyStreams> streams;
   std::vector<MemoryTensor> tensors;
   /// By value: its tensor, or kNever.
   std::vector<uint32_t> tensorOf;

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "stg/Analysis/StageTimes.h"
 #include "stg/Analysis/Kernels.h"
+#include "stg/Analysis/Streams.h"
 
 namespace stg {
 
@@ -87,10 +88,25 @@ private:
     return step.kernel == BodyKernels::kNone ? body.op(step.op).part : kernels.kernels[step.kernel].part;
   }
 
+  /// A ring computes in steps.
+  std::optional<uint64_t> kernelTime(uint64_t flops, uint64_t bytes, const Stream *stream) const {
+    if (!stream)
+      return rooflineNanoseconds(flops, bytes, machine_);
+    uint64_t sum = 0;
+    for (StepShare share : sharesOf(*stream, flops, bytes)) {
+      std::optional<uint64_t> time =
+          rooflineNanoseconds(std::max<uint64_t>(share.flops, 1), std::max<uint64_t>(share.bytes, 1), machine_);
+      if (!time || !add(sum, *time))
+        return std::nullopt;
+    }
+    return sum;
+  }
+
   bool measure(BodyId id) {
     const Body &body = program_.body(id);
     BodyTimes &times = ofBody_[id.index].emplace();
     times.kernels = groupKernels(body, program_);
+    BodyStreams streams(program_, body);
     for (const BodyKernels::Step &step : times.kernels.steps) {
       uint64_t &time = times.steps.emplace_back(0);
       if (step.kernel == BodyKernels::kNone)
@@ -98,7 +114,8 @@ private:
       const Kernel &kernel = times.kernels.kernels[step.kernel];
       std::optional<uint64_t> flops = countOf(kernel.flops.contraction + kernel.flops.other);
       std::optional<uint64_t> bytes = countOf(kernel.bytes);
-      std::optional<uint64_t> taken = flops && bytes ? rooflineNanoseconds(*flops, *bytes, machine_) : std::nullopt;
+      const Stream *stream = streams.of(kernel.ops.front());
+      std::optional<uint64_t> taken = flops && bytes ? kernelTime(*flops, *bytes, stream) : std::nullopt;
       if (!taken)
         return false;
       time = *taken;

@@ -112,7 +112,7 @@ struct Bundle::Mapped {
     for (const FieldPatch &patch : patchesOf(segment)) {
       if (patch.field >= rankClass.fields.size() || patch.offset < end)
         return false;
-      bool isRank = rankClass.fields[patch.field].kind == RankField::Kind::Rank;
+      bool isRank = rankClass.fields[patch.field].isRank();
       end = uint64_t{patch.offset} + (isRank ? kRankFieldBytes : groupDigits);
       if (end > segment.bytes)
         return false;

@@ -235,6 +235,18 @@ private:
     return groups == formula.count;
   }
 
+  static bool check(const RankField &field, const TraceInfo &trace) {
+    switch (field.kind) {
+    case RankField::Kind::Group:
+      return static_cast<uint64_t>(field.value) < trace.groups.size();
+    case RankField::Kind::Rank:
+      return true;
+    case RankField::Kind::Member:
+      return field.groupKind() < trace.groups.size() && trace.groups[field.groupKind()].sets.empty();
+    }
+    return false;
+  }
+
   bool check(RankClass &each, const TraceInfo &trace) {
     uint64_t last = each.ranks.first;
     if (!inWorld(each.ranks.spans))
@@ -244,8 +256,7 @@ private:
     if (last >= world_)
       return fails("a class is not within the ranks");
     for (const RankField &field : each.fields)
-      if (field.kind > RankField::Kind::Rank ||
-          (field.kind == RankField::Kind::Group && static_cast<uint64_t>(field.value) >= trace.groups.size()))
+      if (!check(field, trace))
         return fails("a field is of no known kind");
     uint64_t start = 0;
     for (Segment &segment : each.segments) {

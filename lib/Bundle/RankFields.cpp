@@ -53,6 +53,17 @@ std::optional<uint32_t> GroupFormula::groupOf(uint32_t rank) const {
   return std::nullopt;
 }
 
+uint32_t GroupFormula::memberBehind(uint32_t rank, uint32_t places) const {
+  RankSet group{.first = rank, .spans = spans};
+  uint64_t index = 0;
+  for (const Digit &span : spans) {
+    uint32_t coordinate = rank / span.stride % span.size;
+    group.first -= coordinate * span.stride;
+    index = index * span.size + coordinate;
+  }
+  return group.at((index + places) % group.size());
+}
+
 std::vector<uint32_t> GroupFormula::membersOf(uint32_t group) const {
   std::vector<uint32_t> members;
   if (sets.empty()) {
@@ -92,8 +103,10 @@ void FieldValues::select(uint32_t rank) {
     if (field.kind == RankField::Kind::Rank) {
       putRank(at, static_cast<uint32_t>(rank + field.value));
     } else {
-      const GroupFormula &groups = groups_[static_cast<size_t>(field.value)];
-      if (std::optional<uint32_t> group = groups.groupOf(rank))
+      const GroupFormula &groups = groups_[field.groupKind()];
+      if (field.kind == RankField::Kind::Member)
+        putRank(at, groups.memberBehind(rank, field.places()));
+      else if (std::optional<uint32_t> group = groups.groupOf(rank))
         putGroupId(at, groups.idOf(*group), groupDigits_);
     }
     at += kMostFieldBytes;
@@ -101,8 +114,7 @@ void FieldValues::select(uint32_t rank) {
 }
 
 std::span<const char> FieldValues::operator[](uint32_t index) const {
-  bool isRank = fields_[index].kind == RankField::Kind::Rank;
-  return {values_.data() + size_t{index} * kMostFieldBytes, isRank ? kRankFieldBytes : groupDigits_};
+  return {values_.data() + size_t{index} * kMostFieldBytes, fields_[index].isRank() ? kRankFieldBytes : groupDigits_};
 }
 
 void FieldValues::apply(std::span<const FieldPatch> patches, std::span<char> bytes, uint64_t from) const {

@@ -359,10 +359,15 @@ void NodeEncoder::patch(size_t attributesAt, const FieldEnds &ends, const TraceN
   auto distance = [&](uint32_t rank) { return int64_t{rank} - int64_t{firstRank_}; };
   if (ends.group != 0)
     patch(attributesAt + ends.group - options_.groupDigits, {Kind::Group, node.groupKind});
-  if (ends.source != 0) {
-    patch(attributesAt + ends.source - kRankFieldBytes, {Kind::Rank, distance(node.sourceRank)});
-    patch(attributesAt + ends.destination - kRankFieldBytes, {Kind::Rank, distance(node.destinationRank)});
-  }
+  if (ends.source == 0)
+    return;
+  auto fieldOf = [&](uint32_t rank, bool isPeer) {
+    return isPeer && node.shift != 0 ? bundle::RankField::member(node.groupKind, node.shift)
+                                     : bundle::RankField{Kind::Rank, distance(rank)};
+  };
+  bool isSend = node.kind == TraceNodeKind::Send;
+  patch(attributesAt + ends.source - kRankFieldBytes, fieldOf(node.sourceRank, !isSend));
+  patch(attributesAt + ends.destination - kRankFieldBytes, fieldOf(node.destinationRank, isSend));
 }
 
 } // namespace stg

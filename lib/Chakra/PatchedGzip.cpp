@@ -93,7 +93,7 @@ void PatchedGzip::Compressor::add(std::span<const char> bytes, std::span<const F
   for (const FieldPatch &patch : patches) {
     addPlain(bytes.subspan(at, patch.offset - at));
     addField(patch.field, fields[patch.field]);
-    at = patch.offset + (fields[patch.field].kind == RankField::Kind::Rank ? bundle::kRankFieldBytes : groupDigits_);
+    at = patch.offset + (fields[patch.field].isRank() ? bundle::kRankFieldBytes : groupDigits_);
   }
   addPlain(bytes.subspan(at));
 }
@@ -112,7 +112,7 @@ void PatchedGzip::Compressor::addPlain(std::span<const char> bytes) {
 }
 
 void PatchedGzip::Compressor::addField(uint32_t index, RankField field) {
-  bool isRank = field.kind == RankField::Kind::Rank;
+  bool isRank = field.isRank();
   unsigned bytes = isRank ? bundle::kRankFieldBytes : groupDigits_;
   checksum_ = crc32(checksum_, kZeros, bytes);
   read_ += bytes;

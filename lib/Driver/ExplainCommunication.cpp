@@ -138,18 +138,35 @@ private:
     if (op.operands.size() > 1)
       tensor += fmt::format(" and {} more", op.operands.size() - 1);
     std::string places, count = countText(row, places);
-    os_ << fmt::format("  {:<15} {:<10} {:>12} x {:<6} {}.{}\n", mnemonic(op.kind).str(),
-                       axesText(fields.atoms, program_.mesh), sizeText(row), count, where, tensor);
+    std::string kind = (row.messages == 0 ? mnemonic(op.kind) : spelling(fields.algorithm)).str();
+    os_ << fmt::format("  {:<15} {:<10} {:>12} x {:<6} {}.{}\n", kind, axesText(fields.atoms, program_.mesh),
+                       sizeText(row), count, where, tensor);
     if (!places.empty())
       os_ << "      on     " << places << "\n";
     const Value &from = body.value(op.operands[0]), &to = body.value(op.results[0]);
     os_ << fmt::format("      {} -> {}\n", layoutText(*from.layout, from, program_),
                        layoutText(*to.layout, to, program_));
+    if (row.messages != 0)
+      os_ << fmt::format("      as     {} message{} to {}, beside what computes\n", row.messages,
+                         row.messages == 1 ? "" : "s", receiversText(row, fields, op));
     printCause(fields, body, op);
   }
 
+  /// Sums of a halo go back.
+  static std::string receiversText(const CommunicationRow &row, const CollectiveFields &fields, const Op &op) {
+    bool isRing = fields.algorithm == RunAlgorithm::Ring;
+    return std::string(isRing || row.messages == 1 ? "the " : "each of the ") +
+           (op.kind == OpKind::AllGather || isRing ? "next" : "previous") +
+           (isRing || row.messages == 1 ? " rank" : " ranks");
+  }
+
   std::string sizeText(const CommunicationRow &row) const {
-    return style_ == ReportStyle::Formulas ? formula(row) : bytesText(row.bytes);
+    if (style_ != ReportStyle::Formulas)
+      return bytesText(row.bytes);
+    if (row.messages == 0)
+      return formula(row);
+    bool isRing = opOf(row).get<CollectiveFields>().algorithm == RunAlgorithm::Ring;
+    return isRing ? fmt::format("{}*{}", row.messages, formula(row)) : row.bytes.str();
   }
   /// `2*B*S*D/(dp*tp)`: the whole tensor over the atoms that split it.
   std::string formula(const CommunicationRow &row) const {

@@ -3,6 +3,7 @@
 #include "PathText.h"
 #include "stg/Analysis/ActiveParameters.h"
 #include "stg/Analysis/Communication.h"
+#include "stg/Analysis/Streams.h"
 #include "stg/IR/LayoutOps.h"
 #include "stg/Trace/ProcessGroups.h"
 #include "llvm/ADT/STLExtras.h"
@@ -64,7 +65,7 @@ public:
     for (uint32_t rank = 0; rank < costs_.classes.size(); ++rank) {
       RankCosts &one = costs_.classes[rank];
       costs_.hardware = costs_.hardware + (one.work.contraction + one.work.other) * one.ranks;
-      one.nodes = one.work.kernels;
+      one.nodes += one.work.kernels; // beside further steps of rings
       addCommunication(rank);
       addHostTraffic(rank);
       one.stored = storedBytes(program_, rank);
@@ -129,6 +130,7 @@ private:
   void addKernels(BodyId id) {
     const Body &body = program_.body(id);
     UnitRow row{paths_[id.index].name, units_[id.index], noCost()};
+    BodyStreams streams(program_, body);
     for (const Kernel &kernel : groupKernels(body, program_).kernels) {
       OpCost flops = modelCost(kernel.flops, kernel.part);
       StepCost &ofKind = costs_.byOp.try_emplace(kindOf(kernel, body, program_), noCost()).first->second;
@@ -136,6 +138,8 @@ private:
         int64_t times = runs_[rank][id.index].of(kernel.part);
         if (times == 0)
           continue;
+        if (const Stream *stream = streams.of(kernel.ops.front()))
+          costs_.classes[rank].nodes += times * (stream->steps() - 1);
         for (StepCost *sum : {&row.cost, &ofKind, &costs_.classes[rank].work}) {
           sum->contraction = sum->contraction + flops.contraction * times;
           sum->other = sum->other + flops.other * times;
@@ -159,8 +163,13 @@ private:
     };
     for (const CommunicationRow &row : communicationOf(program_, rank)) {
       const Op &op = program_.body(row.body).op(row.op);
-      add(mnemonic(op.kind).str(), axesText(op.get<CollectiveFields>().atoms, program_.mesh), row.groupSize, row.count,
-          row.bytes * row.count);
+      std::string axes = axesText(op.get<CollectiveFields>().atoms, program_.mesh);
+      if (row.messages == 0) {
+        add(mnemonic(op.kind).str(), axes, row.groupSize, row.count, row.bytes * row.count);
+        continue;
+      }
+      add("send", axes, row.groupSize, row.count * row.messages, row.bytes * row.count);
+      one.nodes += row.count * row.messages; // as many are received
     }
     if (program_.pipeline)
       addPipeline(rank, add);

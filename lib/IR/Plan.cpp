@@ -4,6 +4,19 @@
 
 namespace stg {
 
+namespace {
+constexpr llvm::StringLiteral kAlgorithms[] = {"gather", "ring", "halo"};
+} // namespace
+
+llvm::StringRef spelling(RunAlgorithm algorithm) { return kAlgorithms[static_cast<size_t>(algorithm)]; }
+
+std::optional<RunAlgorithm> runAlgorithmFrom(llvm::StringRef text) {
+  const auto *found = llvm::find(kAlgorithms, text);
+  if (found == std::end(kAlgorithms))
+    return std::nullopt;
+  return static_cast<RunAlgorithm>(found - std::begin(kAlgorithms));
+}
+
 bool matches(const Scopes &scopes, llvm::StringRef path) {
   return scopes.empty() || llvm::any_of(scopes, [&](const PathPattern &scope) { return scope.matches(path); });
 }

@@ -261,6 +261,8 @@ void ProgramPrinter::printCollective(const Op &op, const CollectiveFields &field
     os_ << " " << spelling(fields.fn);
   if (fields.isStorage)
     os_ << " storage";
+  if (fields.algorithm != RunAlgorithm::Gather)
+    os_ << " as " << spelling(fields.algorithm);
   os_ << cause(fields.cause);
 }
 

@@ -183,6 +183,12 @@ bool ProgramReader::readPlanLine() {
     rule.scopes = scopes();
     rule.where = lex_.since(begin);
     plan.gemms.push_back(std::move(rule));
+  } else if (lex_.takeWord("run")) {
+    RunRule rule;
+    rule.algorithm = enumeration(runAlgorithmFrom, "an algorithm");
+    rule.scopes = scopes();
+    rule.where = lex_.since(begin);
+    plan.runs.push_back(std::move(rule));
   } else if (lex_.takeWord("recompute")) {
     RecomputeRule rule;
     rule.recomputes = !lex_.takeWord("none");

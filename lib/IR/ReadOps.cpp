@@ -228,6 +228,8 @@ void ProgramReader::readCollective(CollectiveFields &fields) {
   if (reduceFnFrom(lex_.peekWord()))
     fields.fn = enumeration(reduceFnFrom, "a reduction");
   fields.isStorage = lex_.takeWord("storage");
+  if (lex_.takeWord("as"))
+    fields.algorithm = enumeration(runAlgorithmFrom, "an algorithm");
   fields.cause = cause();
 }
 

@@ -123,16 +123,22 @@ private:
     for (uint32_t i = end_; i-- > 0;) {
       const Op &op = body_.ops[i];
       uint32_t rule = ruleOfOp_[i];
-      if (isView(op.kind) || (isCollective(op.kind) && !isNamed[i]))
+      if (isView(op.kind) || (isCollective(op.kind) && (!isNamed[i] || isStreamed(op))))
         for (ValueId result : op.results)
           rule = std::min(rule, ruleOfReader[result.index]);
       if (isCollective(op.kind))
         ruleOfOp_[i] = rule;
-      if (rule == kNoRule || rules_[rule].keepsCommunication)
+      if (rule == kNoRule)
         continue;
       for (ValueId operand : op.operands)
-        ruleOfReader[operand.index] = std::min(ruleOfReader[operand.index], rule);
+        if (!rules_[rule].keepsCommunication || isStreamed(definition(operand)))
+          ruleOfReader[operand.index] = std::min(ruleOfReader[operand.index], rule);
     }
+  }
+
+  /// Blocks that pass by are never there as a whole: they come again with the call.
+  static bool isStreamed(const Op &op) {
+    return isCollective(op.kind) && op.get<CollectiveFields>().algorithm != RunAlgorithm::Gather;
   }
 
   /// By the path of its instance, or by that of a value that it makes.
@@ -186,7 +192,7 @@ private:
       for (uint32_t r = 0; r < op.results.size(); ++r) {
         ValueId result = op.results[r];
         graph.addEdge(in(result), out(result),
-                      isView(op.kind) || runsAnyway(i) ? FlowGraph::kUnbounded : costOf(result));
+                      isView(op.kind) || runsAnyway(i) || isStreamed(op) ? FlowGraph::kUnbounded : costOf(result));
         if (!isAgain)
           graph.addEdge(source, in(result), FlowGraph::kUnbounded);
         else if (isView(op.kind)) // of several operands one for each result

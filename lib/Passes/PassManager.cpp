@@ -12,6 +12,7 @@
 #include "stg/Shape/InferShapes.h"
 #include "stg/Shape/VerifyTypes.h"
 #include "stg/Sharding/AssignLayouts.h"
+#include "stg/Sharding/ChooseAlgorithms.h"
 #include "stg/Sharding/InsertCollectives.h"
 #include "stg/Sharding/VerifyLayouts.h"
 #include "stg/Support/InternalError.h"
@@ -86,6 +87,8 @@ Outcome runPass(PassId id, Program &program, Diagnostics &diags, PassStats &stat
     return assignLayouts(program, diags, stats);
   case PassId::InsertCollectives:
     return insertCollectives(program, stats);
+  case PassId::ChooseAlgorithms:
+    return chooseAlgorithms(program, diags, stats);
   case PassId::Quantise:
     quantise(program, stats);
     return Outcome::Done;

@@ -67,6 +67,7 @@ private:
     addAll(plan.optimizers);
     addAll(plan.storage);
     addAll(plan.gemms);
+    addAll(plan.runs);
     addAll(plan.recompute);
     addAll(plan.offload);
     for (const PinRule &pin : plan.pins)

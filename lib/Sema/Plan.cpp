@@ -282,13 +282,8 @@ void PlanEvaluator::item(const ast::PlanItem *item, Scope &scope, EvaluatedPlan 
     return keep(cast<ast::PlanKeep>(item), scope, result);
   case ast::PlanItemKind::Pin:
     return pin(cast<ast::PlanPin>(item), scope, result);
-  case ast::PlanItemKind::Run: {
-    auto *run = cast<ast::PlanRun>(item);
-    scopes(run->what, scope, result);
-    if (run->as.name.text == "gather")
-      return; // what happens anyway
-    return refuse(diag::RunNotYet{});
-  }
+  case ast::PlanItemKind::Run:
+    return run(cast<ast::PlanRun>(item), scope, result);
   case ast::PlanItemKind::Fuse:
     scopes(cast<ast::PlanFuse>(item)->what, scope, result);
     return refuse(diag::FuseNotYet{});

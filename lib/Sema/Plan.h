@@ -110,6 +110,7 @@ private:
   std::vector<std::string> useAxes(llvm::ArrayRef<ast::Name> axes);
   void split(const ast::PlanSplit *split, Scope &scope, EvaluatedPlan &result);
   void keep(const ast::PlanKeep *keep, Scope &scope, EvaluatedPlan &result);
+  void run(const ast::PlanRun *run, Scope &scope, EvaluatedPlan &result);
   void pin(const ast::PlanPin *pin, Scope &scope, EvaluatedPlan &result);
   void microbatch(const ast::PlanMicrobatch *item, Scope &scope, EvaluatedPlan &result);
 

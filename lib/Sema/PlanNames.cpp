@@ -195,6 +195,7 @@ void PlanCompleter::complete(const Plan &plan) {
   result.keepGathered = plan.keepGathered;
   completeStorage(plan);
   result.gemms = plan.gemms;
+  result.runs = plan.runs;
   result.recompute = plan.recompute;
   result.offload = plan.offload;
   if (plan.pipeline)

@@ -94,6 +94,39 @@ void PlanEvaluator::pin(const ast::PlanPin *pin, Scope &scope, EvaluatedPlan &re
   result.plan.pins.push_back(std::move(rule));
 }
 
+void PlanEvaluator::run(const ast::PlanRun *run, Scope &scope, EvaluatedPlan &result) {
+  static constexpr StringRef kComing[] = {"combine", "two_level", "collective_matmul", "summa"};
+  static constexpr StringRef kKnown[] = {"gather", "ring", "halo", "combine", "two_level"};
+  RunRule rule;
+  rule.scopes = scopes(run->what, scope, result);
+  rule.where = run->range;
+  StringRef name = run->as.name.text;
+  if (llvm::is_contained(kComing, name)) {
+    result.refusals.push_back({[range = run->range, name = name.str()](Diagnostics &diags) {
+                                 diags.report(range, diag::RunNotYet{.algorithm = name});
+                               },
+                               {}});
+    return;
+  }
+  std::optional<RunAlgorithm> algorithm = runAlgorithmFrom(name);
+  if (!algorithm) {
+    auto report = diags_.report(run->as.name.range, diag::UnknownAlgorithm{.algorithm = name});
+    report.label("algorithms: gather, ring, halo");
+    if (auto close = closestName(name, kKnown))
+      report.fixit(run->as.name.range, close->str());
+    return;
+  }
+  if (!run->as.args.empty()) {
+    diags_.report(run->as.range, diag::NotUsableHere{.expression = sources_.text(run->as.range),
+                                                     .actual = "an algorithm with arguments",
+                                                     .expected = "`" + name.str() + "` alone"});
+    return;
+  }
+  rule.algorithm = *algorithm;
+  if (!rule.scopes.empty()) // else reported
+    result.plan.runs.push_back(std::move(rule));
+}
+
 void PlanEvaluator::microbatch(const ast::PlanMicrobatch *item, Scope &scope, EvaluatedPlan &result) {
   auto size = number(item->size, scope, "microbatch");
   if (result.microbatchAt.valid() && check_ == Check::WithSizes) // else both branches of an `if` are read

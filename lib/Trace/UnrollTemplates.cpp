@@ -2,6 +2,7 @@
 
 #include "UnrollTemplates.h"
 #include "ActionOrder.h"
+#include "StreamNodes.h"
 #include "fmt/format.h"
 #include "stg/Analysis/InPlace.h"
 #include "stg/Analysis/Reductions.h"
@@ -77,8 +78,8 @@ class TemplateMaker {
 public:
   TemplateMaker(const Program &program, const Body &body, const ProcessGroups &groups, UnrollDetail detail,
                 PassStats &stats, Diagnostics &diags)
-      : program_(program), body_(body), groups_(groups), detail_(detail), stats_(stats), diags_(diags),
-        share_(program) {}
+      : program_(program), body_(body), groups_(groups), detail_(detail), stats_(stats), diags_(diags), share_(program),
+        streams_(program, body) {}
 
   std::optional<BodyTemplate> run() {
     kernels_ = groupKernels(body_, program_);
@@ -89,15 +90,25 @@ public:
     findReads();
     BodyTemplate result;
     for (uint32_t i = 0; i < kernels_.steps.size(); ++i) {
-      NodeTemplate &node = result.nodes[static_cast<size_t>(places_[i].phase)].emplace_back();
-      fill(i, node);
-      if (places_[i].phase == Phase::InputGrad || places_[i].phase == Phase::WeightGrad)
-        result.backward.push_back(places_[i]);
-      // A weight gradient may run long behind the input gradients of its unit.
-      if (places_[i].phase == Phase::InputGrad)
-        for (NodePlace needed : node.nodes)
-          if (needed.phase == Phase::WeightGrad)
-            internalError(program_.text(body_.name), "the input gradient `" + node.name + "` needs a weight gradient");
+      Phase phase = places_[i].phase;
+      std::vector<NodeTemplate> &nodes = result.nodes[static_cast<size_t>(phase)];
+      auto first = static_cast<uint32_t>(nodes.size());
+      if (const Stream *stream = streamOf(i)) {
+        if (isCall(i))
+          fillStream(*stream, i, nodes);
+      } else {
+        fill(i, nodes.emplace_back());
+      }
+      for (uint32_t node = first; node < nodes.size(); ++node) {
+        if (phase == Phase::InputGrad || phase == Phase::WeightGrad)
+          result.backward.push_back({phase, node});
+        // A weight gradient may run long behind the input gradients of its unit.
+        if (phase == Phase::InputGrad)
+          for (NodePlace needed : nodes[node].nodes)
+            if (needed.phase == Phase::WeightGrad)
+              internalError(program_.text(body_.name),
+                            "the input gradient `" + nodes[node].name + "` needs a weight gradient");
+      }
     }
     for (size_t phase = 0; phase < kPhases; ++phase)
       issueBeforeReaders(result.nodes[phase], static_cast<Phase>(phase));
@@ -121,14 +132,47 @@ private:
     return body_.op(step.kernel == BodyKernels::kNone ? step.op : kernels_.kernels[step.kernel].ops.front());
   }
 
+  /// The stream of a step that is a call, or a collective beside one.
+  const Stream *streamOf(uint32_t step) const {
+    const BodyKernels::Step &at = kernels_.steps[step];
+    return streams_.of(at.kernel == BodyKernels::kNone ? at.op : kernels_.kernels[at.kernel].ops.front());
+  }
+  bool isCall(uint32_t step) const { return kernels_.steps[step].kernel != BodyKernels::kNone; }
+
   void placeSteps() {
     std::array<uint32_t, kPhases> next = {};
-    for (const BodyKernels::Step &step : kernels_.steps) {
+    for (uint32_t i = 0; i < kernels_.steps.size(); ++i) {
+      const BodyKernels::Step &step = kernels_.steps[i];
       Phase phase = phaseOf(firstOp(step).part);
       if (phase == Phase::Sync && waitsForSync(step))
         phase = Phase::AfterSync;
-      places_.push_back({phase, next[static_cast<size_t>(phase)]++});
+      uint32_t &index = next[static_cast<size_t>(phase)];
+      places_.push_back({phase, index});
+      if (const Stream *stream = streamOf(i)) {
+        if (isCall(i))
+          index += placeStream(*stream, i);
+      } else {
+        ++index;
+      }
     }
+    for (const auto &[step, place] : placesInStreams_)
+      places_[step] = place;
+  }
+
+  /// Where what the stream's steps make is complete; gives the number of its nodes.
+  uint32_t placeStream(const Stream &stream, uint32_t step) {
+    StreamNodes &nodes = streamNodes_[step] = nodesOf(stream);
+    auto at = [&](uint32_t node) { return NodePlace{places_[step].phase, places_[step].index + node}; };
+    placesInStreams_[step] = at(nodes.lastStep);
+    for (const auto &[op, received] : nodes.arrived) {
+      uint32_t other = kernels_.stepOfOp[op];
+      placesInStreams_[other] = at(received.back());
+      for (uint32_t node : llvm::ArrayRef(received).drop_back())
+        furtherPlaces_[other].push_back(at(node));
+      furtherPlaces_[other].push_back(at(nodes.lastStep)); // its own share
+    }
+    firstOfStream_[step] = places_[step].index;
+    return static_cast<uint32_t>(nodes.nodes.size());
   }
 
   /// Whether it is a kernel of the sync, or a collective behind one. Kernels there (norms) would hold up backward.
@@ -219,7 +263,7 @@ private:
       name += ".value";
     return {.origin = origin(value),
             .name = std::move(name),
-            .bytes = source.type ? count(share_.bytesOf(source), "bytes", body_.op(source.def)) : 0};
+            .bytes = source.type ? count(streams_.bytesOf(kernels_.source[value.index]), "bytes", maker) : 0};
   }
 
   /// Whether tensors of a slot, or of its gradient buffer, are called so.
@@ -273,6 +317,10 @@ private:
     case ValueOrigin::Kind::Node:
       if (!llvm::is_contained(out.nodes, from.place))
         out.nodes.push_back(from.place);
+      if (auto further = furtherPlaces_.find(kernels_.stepOf(body_, value)); further != furtherPlaces_.end())
+        for (NodePlace place : further->second)
+          if (!llvm::is_contained(out.nodes, place))
+            out.nodes.push_back(place);
       break;
     case ValueOrigin::Kind::Input:
       out.inputSlots.push_back(from.index);
@@ -373,6 +421,97 @@ private:
       for (ValueId result : op.results)
         write(result, out);
     }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Streams
+  //===--------------------------------------------------------------------===//
+
+  void fillStream(const Stream &stream, uint32_t step, std::vector<NodeTemplate> &nodes) {
+    const StreamNodes &sequence = streamNodes_[step];
+    NodeTemplate whole;
+    fill(step, whole);
+    std::vector<StepShare> shares = sharesOf(stream, whole.flops, whole.bytes);
+    uint32_t first = firstOfStream_[step];
+    for (const StreamNode &part : sequence.nodes) {
+      NodeTemplate node = part.kind == TraceNodeKind::Compute ? stepOf(stream, part, whole, shares[part.number])
+                                                              : messageOf(stream, part, whole.action);
+      for (uint32_t other : part.after)
+        node.nodes.push_back({places_[step].phase, first + other});
+      node.send = {places_[step].phase, first + part.send};
+      nodes.push_back(std::move(node));
+    }
+  }
+
+  /// The gathers' operands, which the first step reads.
+  static llvm::SmallVector<ValueId, 2> ownBlocks(const Stream &stream, const Body &body) {
+    llvm::SmallVector<ValueId, 2> blocks;
+    for (OpId gather : stream.gathers)
+      blocks.push_back(body.op(gather).operands[0]);
+    return blocks;
+  }
+
+  /// What a step has of the kernel: it reads what comes instead of the gathered operands. Results are there from the
+  /// first step on, and later ones add to them.
+  NodeTemplate stepOf(const Stream &stream, const StreamNode &part, const NodeTemplate &whole, StepShare share) {
+    NodeTemplate node = whole;
+    node.flops = share.flops;
+    node.bytes = share.bytes;
+    node.name += stepSuffix(stream, part.number);
+    llvm::erase_if(node.nodes, [&](NodePlace place) { return isInStream(stream, place); });
+    bool isLast = part.number + 1 == stream.steps();
+    if (!isLast) {
+      node.scalarsWritten.clear();
+      node.buffersWritten.clear();
+    }
+    if (part.isFirstOf())
+      for (ValueId block : ownBlocks(stream, body_)) {
+        dependOn(block, node);
+        sortUnique(node.inputSlots);
+        if (detail_ == UnrollDetail::Annotations)
+          node.reads.push_back(stored(block));
+      }
+    else
+      node.reads.insert(node.reads.end(), std::make_move_iterator(node.writes.begin()),
+                        std::make_move_iterator(node.writes.end()));
+    if (!part.isFirstOf())
+      node.writes.clear();
+    return node;
+  }
+
+  bool isInStream(const Stream &stream, NodePlace place) const {
+    uint32_t step = kernels_.stepOfOp[stream.call.index], first = firstOfStream_.at(step);
+    return place.phase == places_[step].phase && place.index >= first &&
+           place.index < first + streamNodes_.at(step).nodes.size();
+  }
+
+  /// `attn.k/send(cp+1)/2of3`: the second hop of three.
+  NodeTemplate messageOf(const Stream &stream, const StreamNode &part, char action) {
+    const Op &op = body_.op(part.moved);
+    bool isSend = part.kind == TraceNodeKind::Send, isGather = op.kind == OpKind::AllGather;
+    NodeTemplate node;
+    node.kind = part.kind;
+    node.action = action;
+    node.groupKind = groups_.kindOf(stream.atoms);
+    node.shift = part.shift;
+    node.name = tensorName(op.operands[0]) + messageSuffix(stream, op.kind, isSend, part.number, program_.mesh);
+    node.bytes = count(streams_.hopBytes(part.moved, part.number), "bytes", op);
+    ValueId held = isGather ? op.results[0] : op.operands[0];
+    bool isOwn = isSend && isGather && (part.isFirstOf() || !stream.isRing());
+    if (isOwn)
+      dependOn(op.operands[0], node);
+    sortUnique(node.inputSlots);
+    if (detail_ == UnrollDetail::Costs)
+      return node;
+    annotate(op, node);
+    bool isLast = part.number == stream.hops();
+    if (!isSend && isGather && part.isFirstOf())
+      write(held, node);
+    else
+      node.reads.push_back(stored(isOwn ? op.operands[0] : held));
+    if (!isSend && !isGather && isLast)
+      write(op.results[0], node);
+    return node;
   }
 
   /// Only the end on the device is a tensor to its annotations.
@@ -495,12 +634,18 @@ private:
   PassStats &stats_;
   Diagnostics &diags_;
   RankShare share_;
+  BodyStreams streams_;
   BodyKernels kernels_;
   std::vector<MemoryPlace> inPlace_;
   // Per step.
   std::vector<NodePlace> places_;
   std::vector<llvm::SmallVector<uint32_t, 1>> scalarsOfStep_;
   std::vector<std::optional<uint32_t>> assignedByStep_;
+  /// By step. Of streams: their nodes, the first of these, and where what they make is complete.
+  std::map<uint32_t, StreamNodes> streamNodes_;
+  std::map<uint32_t, uint32_t> firstOfStream_;
+  std::map<uint32_t, NodePlace> placesInStreams_;
+  std::map<uint32_t, llvm::SmallVector<NodePlace, 2>> furtherPlaces_;
   std::vector<bool> isRead_; ///< by value: some node or unit reads it
   bool failed_ = false;
 };

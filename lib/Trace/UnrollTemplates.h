@@ -67,6 +67,9 @@ struct NodeTemplate {
   uint64_t bytes = 0;
   TraceCollective collective = TraceCollective::AllReduce;
   uint32_t groupKind = 0;
+  /// Of messages inside a group: as in TraceNode; of a receive, the send whose tag it has.
+  uint32_t shift = 0;
+  NodePlace send = {};
   /// What brings weights from their shards, or anything from the host: issued in the turn of the unit so many before
   /// its own. Nothing: in its place.
   std::optional<uint32_t> ahead;

@@ -14,13 +14,15 @@ struct CommunicationRow {
   OpId op;
   /// Times per step of one rank: units of the body, times the micro-batches unless the part is Sync or Step.
   int64_t count = 0;
-  /// Of one time, in bytes of this rank's input.
+  /// Of one time, in bytes of this rank's input; of a ring or a halo, of what it sends.
   DimExpr bytes;
   /// Of one time, in bytes of the whole tensor that the group holds together, before it is split over other atoms: what
   /// the row's layouts divide. For formulas.
   DimExpr globalBytes;
   /// Number of ranks in each group.
   int64_t groupSize = 1;
+  /// Of what runs as a ring or a halo: messages that each rank sends at one time, `bytes` together. 0: a collective.
+  int64_t messages = 0;
 };
 
 /// Whether the op sends anything: all-gather, reduce-scatter, all-reduce, all-to-all.

@@ -55,6 +55,8 @@ struct GroupFormula {
 
   /// The number j of the rank's group; nothing if it is in none.
   std::optional<uint32_t> groupOf(uint32_t rank) const;
+  /// The member of a rank's group so many places further, around. Only of groups that span `spans` whole.
+  uint32_t memberBehind(uint32_t rank, uint32_t places) const;
   uint32_t idOf(uint32_t group) const { return firstId + idStride * group; }
   /// The ranks of group j, ascending.
   std::vector<uint32_t> membersOf(uint32_t group) const;
@@ -68,10 +70,22 @@ struct RankField {
     Group,
     /// The rank plus `value`: a varint of five bytes. Its own number where `value` is 0.
     Rank,
+    /// The member of the rank's group of kind `value` modulo 2^32 that stands `value` / 2^32 places further, around: as
+    /// a rank.
+    Member,
   };
   Kind kind = Kind::Rank;
   int64_t value = 0;
   bool operator==(const RankField &) const = default;
+
+  static RankField member(uint32_t groupKind, uint32_t places) {
+    return {Kind::Member, static_cast<int64_t>(uint64_t{places} << 32 | groupKind)};
+  }
+  /// Of groups and members.
+  uint32_t groupKind() const { return static_cast<uint32_t>(value); }
+  uint32_t places() const { return static_cast<uint32_t>(static_cast<uint64_t>(value) >> 32); }
+  /// Written as a rank; else as the id of a group.
+  bool isRank() const { return kind != Kind::Group; }
 };
 
 /// Where a field stands: offset in its segment, and number in the field table of its class.

@@ -120,6 +120,20 @@ struct OffloadRule {
   SourceRange where;
 };
 
+/// How what an op needs of other ranks comes to it. Gather: by collectives, whole. Ring: block after block from the
+/// neighbour, while it computes on the one before. Halo: only what its mask lets it see, from the ranks before.
+enum class RunAlgorithm : uint8_t { Gather, Ring, Halo };
+llvm::StringRef spelling(RunAlgorithm algorithm);
+std::optional<RunAlgorithm> runAlgorithmFrom(llvm::StringRef text);
+
+/// `run attend as ring`, `run blocks[0..4].attn.attend as halo`: an op by its path, whose last component is the callee,
+/// and its gradient. The first rule that names an op holds.
+struct RunRule {
+  RunAlgorithm algorithm = RunAlgorithm::Gather;
+  Scopes scopes; ///< what is named, at least one
+  SourceRange where;
+};
+
 /// What an optimizer does to weights of one type and of one precision: the element types that WeightSlot has.
 struct OptimizerBody {
   TensorType weight;
@@ -169,6 +183,7 @@ struct Plan {
   std::vector<OptimizerRule> optimizers;
   std::vector<StorageRule> storage;
   std::vector<GemmRule> gemms;
+  std::vector<RunRule> runs;
   std::vector<RecomputeRule> recompute;
   std::vector<OffloadRule> offload;
   /// Nothing where the pipeline's axis has one rank.

@@ -267,6 +267,9 @@ struct CollectiveFields {
   /// Brings weights from their shards or gradients to theirs (`zero`): no dim is named, as each operand is split on one
   /// of its own; and when it is issued is for the trace to say, ahead of or behind what its unit computes.
   bool isStorage = false;
+  /// All-gathers of an op's operands and reduce-scatters of its results: how they run, with the op
+  /// (Analysis/Streams.h). The meaning is the same.
+  RunAlgorithm algorithm = RunAlgorithm::Gather;
   bool operator==(const CollectiveFields &) const = default;
 };
 

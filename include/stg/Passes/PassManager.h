@@ -48,10 +48,11 @@ template <size_t count> constexpr bool wellOrdered(const PassId (&pipeline)[coun
 }
 
 /// What a compilation runs. Its first pass is Sema's.
-inline constexpr PassId kDefaultPipeline[] = {PassId::Elaborate,     PassId::InferShapes,   PassId::Specialise,
-                                              PassId::Differentiate, PassId::AssignLayouts, PassId::InsertCollectives,
-                                              PassId::Quantise,      PassId::Recompute,     PassId::CutStages,
-                                              PassId::ShardStorage,  PassId::Offload,       PassId::BuildSchedule};
+inline constexpr PassId kDefaultPipeline[] = {
+    PassId::Elaborate,     PassId::InferShapes,       PassId::Specialise,       PassId::Differentiate,
+    PassId::AssignLayouts, PassId::InsertCollectives, PassId::ChooseAlgorithms, PassId::Quantise,
+    PassId::Recompute,     PassId::CutStages,         PassId::ShardStorage,     PassId::Offload,
+    PassId::BuildSchedule};
 static_assert(wellOrdered(kDefaultPipeline, PassLevel::Source));
 
 /// What one pass took.

@@ -75,6 +75,9 @@ struct TraceNode {
   /// (ProcessGroups), from which other ranks have theirs.
   uint32_t group = 0;
   uint32_t groupKind = 0;
+  /// Sends and receives inside a group of kind `groupKind`: the other end is its member so many places further, around.
+  /// 0: the other end is at one distance from all ranks.
+  uint32_t shift = 0;
   /// Sends and receives: both ends on both nodes.
   uint32_t sourceRank = 0;
   uint32_t destinationRank = 0;
