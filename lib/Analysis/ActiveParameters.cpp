@@ -57,15 +57,17 @@ private:
     auto carry = llvm::find_if(call.factors, [](const Factor &factor) { return factor.kind == FactorKind::Carry; });
     if (carry == call.factors.end() || !carry->along)
       return false;
-    std::optional<DimExpr> chosen;
+    std::optional<DimExpr> chosen; // what sorts tokens that were sent has none
     for (size_t i = 0; i < op.operands.size(); ++i)
       if (body_.value(op.operands[i]).type->element == ElementType::I32)
         for (uint32_t factor : call.operandFactors[i])
           if (!isCarried(factor))
             chosen = call.factors[factor].dim.size;
+    if (!chosen)
+      return false;
     for (size_t i = 0; i < op.results.size(); ++i) {
       const auto &factors = call.resultFactors[i];
-      if (!chosen || !llvm::is_contained(factors, *carry->along))
+      if (!llvm::is_contained(factors, *carry->along))
         continue;
       // The dim that no operand has, but for the slots.
       for (uint32_t factor : factors)

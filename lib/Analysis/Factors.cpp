@@ -196,7 +196,7 @@ void collectCallFactors(const Op &op, FactorList &list) {
     if (source.kind == FactorKind::Carry)
       factor.ownDim = source.dim.name;
     // Slots are split as what they are filled from.
-    if (isFilledByCarry(fields, index))
+    if (fields.isFilledByCarry(index))
       factor.kind = FactorKind::Whole;
   };
   for (const auto &result : fields.resultFactors)
@@ -207,11 +207,6 @@ void collectCallFactors(const Op &op, FactorList &list) {
 }
 
 } // namespace
-
-bool isFilledByCarry(const CallFields &call, uint32_t factor) {
-  return llvm::any_of(call.factors,
-                      [&](const Factor &each) { return each.kind == FactorKind::Carry && each.along == factor; });
-}
 
 std::vector<OpFactor> factorsOf(const Op &op, const Body &body) {
   FactorList list(op, body);

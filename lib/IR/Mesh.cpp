@@ -131,6 +131,20 @@ void Mesh::cutAtom(uint32_t atom, int64_t major) {
   cut(axis, inside * (all[atom].size / major));
 }
 
+bool Mesh::cutAtStride(int64_t ranks) {
+  std::vector<MeshAtom> all = atoms();
+  for (uint32_t i = 0; i < all.size(); ++i) {
+    const MeshAtom &atom = all[i];
+    if (atom.stride >= ranks || atom.stride * atom.size <= ranks)
+      continue;
+    if (ranks % atom.stride != 0 || atom.size % (ranks / atom.stride) != 0)
+      return false;
+    cutAtom(i, atom.size / (ranks / atom.stride));
+    return true;
+  }
+  return true;
+}
+
 std::string namesOf(llvm::ArrayRef<uint32_t> atoms, const Mesh &mesh, llvm::StringRef separator) {
   std::vector<MeshAtom> all = mesh.atoms();
   std::string text;

@@ -5,7 +5,7 @@
 namespace stg {
 
 namespace {
-constexpr llvm::StringLiteral kAlgorithms[] = {"gather", "ring", "halo"};
+constexpr llvm::StringLiteral kAlgorithms[] = {"gather", "ring", "halo", "two_level"};
 } // namespace
 
 llvm::StringRef spelling(RunAlgorithm algorithm) { return kAlgorithms[static_cast<size_t>(algorithm)]; }

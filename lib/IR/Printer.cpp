@@ -148,7 +148,8 @@ void ProgramPrinter::printPlan() {
   for (const GemmRule &rule : plan.gemms)
     os_ << "gemm " << spelling(rule.element) << scopes(rule.scopes) << "\n";
   for (const RunRule &rule : plan.runs)
-    os_ << "run " << spelling(rule.algorithm) << scopes(rule.scopes) << "\n";
+    os_ << "run " << spelling(rule.algorithm) << (rule.node ? " node " + std::to_string(rule.node) : "")
+        << scopes(rule.scopes) << "\n";
   for (const RecomputeRule &rule : plan.recompute)
     os_ << "recompute" << (rule.recomputes ? "" : " none") << scopes(rule.scopes)
         << (rule.keepsCommunication ? " keep_communication" : "") << (rule.stopsEarly ? "" : " to_the_end") << "\n";

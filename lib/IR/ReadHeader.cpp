@@ -186,6 +186,8 @@ bool ProgramReader::readPlanLine() {
   } else if (lex_.takeWord("run")) {
     RunRule rule;
     rule.algorithm = enumeration(runAlgorithmFrom, "an algorithm");
+    if (lex_.takeWord("node"))
+      rule.node = lex_.number<uint32_t>("the ranks of a node");
     rule.scopes = scopes();
     rule.where = lex_.since(begin);
     plan.runs.push_back(std::move(rule));

@@ -4,7 +4,6 @@
 //===----------------------------------------------------------------------===//
 #include "LocalOp.h"
 #include "RunSize.h"
-#include "stg/Analysis/Factors.h"
 #include "stg/Interp/OpMeanings.h"
 #include "stg/Interp/References.h"
 
@@ -201,7 +200,7 @@ private:
       const TensorDim *own = llvm::is_contained(call.operandFactors[i], factor) ? operands_[i].find(dim.name) : nullptr;
       if (!own)
         continue;
-      if (own->wholeSize() != sizeOf(dim.size))
+      if (own->wholeSize() != sizeOf(dim.size) && !place_.program.enumerationOf(dim.name)) // rounded up
         throw InterpFault("operand " + std::to_string(i) + " of the call has " + std::to_string(own->wholeSize()) +
                           " positions where a factor has " + std::to_string(sizeOf(dim.size)));
       return *own;
@@ -217,7 +216,7 @@ private:
     for (uint32_t f = 0; f < call.factors.size(); ++f) {
       held.push_back(heldFactor(call, f));
       FactorKind kind = call.factors[f].kind;
-      if ((kind == FactorKind::Whole && !isFilledByCarry(call, f)) || kind == FactorKind::Stream)
+      if ((kind == FactorKind::Whole && !call.isFilledByCarry(f)) || kind == FactorKind::Stream)
         requireWhole(held.back(), "factor `" + place_.program.text(call.factors[f].name).str() + "`");
     }
     return held;

@@ -1,7 +1,6 @@
 //===- RankDims.cpp -------------------------------------------------------===//
 #include "RankDims.h"
 #include "stg/Interp/References.h"
-#include <set>
 
 namespace stg::interp {
 
@@ -10,6 +9,8 @@ RankDims::RankDims(const Program &program) : ranks_(program.mesh.ranks()), atoms
     for (const SplitRule::Target &target : rule.dims)
       pads_ |= target.remainder == Remainder::Pad;
   pads_ |= !program.plan.storage.empty(); // shards are rounded up
+  for (const Enumeration &enumeration : program.enumerations)
+    enumerations_.insert(enumeration.dim);
   std::set<BodyId> seen;
   for (const Unit &unit : program.units)
     if (seen.insert(unit.body).second)
@@ -117,18 +118,31 @@ TensorDims RankDims::held(const TensorType &type, const Layout *layout, int64_t 
   return dims;
 }
 
+/// An enumeration is rounded up to equal parts.
+int64_t RankDims::wholeSize(const Dim &dim) const {
+  int64_t size = sizeOf(dim.size);
+  auto placed = placed_.find(rootOf({dim.name, size}));
+  if (!enumerations_.count(dim.name) || placed == placed_.end())
+    return size;
+  int64_t parts = 1;
+  for (size_t a = 0; a < atoms_.size(); ++a)
+    if (placed->second[a])
+      parts *= atoms_[a].size;
+  return (size + parts - 1) / parts * parts;
+}
+
 TensorDim RankDims::held(const Dim &dim, const Layout *layout, int64_t rank) {
-  TensorDim held{dim.name, sizeOf(dim.size)};
+  TensorDim held{dim.name, wholeSize(dim)};
   Digits fixed;
   if (layout)
     for (uint32_t atom : layout->atomsOn(dim.name))
       fixed.emplace_back(atom, coordinate(rank, atom));
   if (fixed.empty())
     return held;
-  DimKey root = rootOf({dim.name, held.size});
+  DimKey root = rootOf({dim.name, sizeOf(dim.size)});
   std::shared_ptr<const HeldPositions> &part = parts_[{root, fixed}];
   if (!part)
-    part = positions(root, fixed);
+    part = positions(root, held.size, fixed);
   held.held = part;
   held.size = static_cast<int64_t>(part->positions.size());
   return held;
@@ -136,13 +150,13 @@ TensorDim RankDims::held(const Dim &dim, const Layout *layout, int64_t rank) {
 
 /// The digit of each position, from the major atom down: what is left of the position is a number below `left`. In
 /// zigzag over n members there are 2n chunks, and member i has chunks i and 2n - 1 - i.
-std::shared_ptr<const HeldPositions> RankDims::positions(const DimKey &dim, const Digits &fixed) const {
+std::shared_ptr<const HeldPositions> RankDims::positions(const DimKey &dim, int64_t size, const Digits &fixed) const {
   auto part = std::make_shared<HeldPositions>();
-  part->wholeSize = dim.second;
+  part->wholeSize = size;
   const std::vector<bool> &placed = placed_.at(dim);
   auto zigzag = zigzag_.find(dim);
-  for (int64_t position = 0; position < dim.second; ++position) {
-    int64_t rest = position, left = dim.second;
+  for (int64_t position = 0; position < size; ++position) {
+    int64_t rest = position, left = size;
     bool isHeld = true;
     for (uint32_t a = 0; a < atoms_.size(); ++a) {
       if (!placed[a])
@@ -150,7 +164,7 @@ std::shared_ptr<const HeldPositions> RankDims::positions(const DimKey &dim, cons
       int64_t members = atoms_[a].size, digit;
       bool folds = zigzag != zigzag_.end() && zigzag->second[a];
       if (left % (folds ? 2 * members : members) != 0 && (folds || !pads_))
-        throw InterpFault("a dim of " + std::to_string(dim.second) +
+        throw InterpFault("a dim of " + std::to_string(size) +
                           " positions is split unevenly, which is not run on ranks");
       if (folds) {
         int64_t chunk = left / (2 * members), number = rest / chunk;

@@ -12,6 +12,7 @@
 #include "stg/IR/Program.h"
 #include "stg/Interp/Tensor.h"
 #include <map>
+#include <set>
 
 namespace stg::interp {
 
@@ -33,8 +34,9 @@ public:
   /// Whether the ranks have their coordinates in common, although the mesh has others.
   bool isCommon(uint32_t atom) const { return llvm::is_contained(common_, atom); }
 
-  /// Without a layout the dim is whole. Throws InterpFault if the atoms ever placed on it do not divide it, unless the
-  /// plan pads or stores in shards: then the last ranks hold fewer positions, as padding is no part of the value.
+  /// Without a layout the dim is whole; an enumeration is then as many positions as ranks have together. Throws
+  /// InterpFault if the atoms ever placed on it do not divide it, unless the plan pads or stores in shards: then the
+  /// last ranks hold fewer positions, as padding is no part of the value.
   TensorDim held(const Dim &dim, const Layout *layout, int64_t rank);
   TensorDims held(const TensorType &type, const Layout *layout, int64_t rank);
 
@@ -47,13 +49,15 @@ private:
   void place(const TensorType &type, const std::optional<Layout> &layout);
   void collectBody(const Body &body);
   void collectZigzag(const Program &program);
-  std::shared_ptr<const HeldPositions> positions(const DimKey &dim, const Digits &fixed) const;
+  int64_t wholeSize(const Dim &dim) const;
+  std::shared_ptr<const HeldPositions> positions(const DimKey &dim, int64_t size, const Digits &fixed) const;
 
   int64_t ranks_ = 1;
   std::vector<int64_t> some_; ///< numbers in the mesh, ascending; empty: all
   AtomList common_;
   bool pads_ = false;
   std::vector<MeshAtom> atoms_;
+  std::set<NameId> enumerations_;
   std::map<DimKey, DimKey> parents_;
   std::map<DimKey, std::vector<bool>> placed_; ///< by dim as it was met, per atom; by root once all are met
   std::map<DimKey, std::vector<bool>> zigzag_; ///< by root, per atom

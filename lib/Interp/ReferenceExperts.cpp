@@ -143,6 +143,46 @@ std::vector<Tensor> combineScores(const ReferenceCall &call) {
   return {std::move(dp)};
 }
 
+std::vector<Tensor> dispatchScores(const ReferenceCall &call) {
+  const Tensor &p = call.operand(0);
+  Tensor pe = call.emptyResult(0);
+  requireWhole(pe.dim(call.dim("e")), "dispatch_scores");
+  forEachSlot(call, call.operand(1), pe.sizeOf(call.dim("e")), pe.sizeOf(call.dim("c")),
+              [&](const Index &at) { pe.at(at) = p.at(at); });
+  return {std::move(pe)};
+}
+
+std::vector<Tensor> collectScores(const ReferenceCall &call) {
+  const Tensor &pe = call.operand(0);
+  Tensor p = call.emptyResult(0);
+  requireWhole(pe.dim(call.dim("e")), "collect_scores");
+  forEachSlot(call, call.operand(1), pe.sizeOf(call.dim("e")), pe.sizeOf(call.dim("c")),
+              [&](const Index &at) { p.at(at) = pe.at(at); });
+  return {std::move(p)};
+}
+
+std::vector<Tensor> expertCounts(const ReferenceCall &call) {
+  const Tensor &choice = call.operand(0);
+  Tensor counts = call.emptyResult(0);
+  Index at;
+  at[call.dim("p")] = 0;
+  for (double expert : choice.data) {
+    at[call.dim("e")] = static_cast<int64_t>(expert);
+    counts.at(at) += 1;
+  }
+  return {std::move(counts)};
+}
+
+std::vector<Tensor> arrange(const ReferenceCall &call) {
+  Tensor order = call.emptyResult(1);
+  NameId c = call.dim("c");
+  for (AlignedWalk walk(order.dims, {}); !walk.done(); walk.next())
+    order.at(walk.index()) = static_cast<double>(walk.index()[c]);
+  return {call.operand(0), std::move(order)};
+}
+
+std::vector<Tensor> arrangeBack(const ReferenceCall &call) { return {call.operand(0)}; }
+
 std::vector<Tensor> newtonSchulz(const ReferenceCall &call) {
   constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
   NameId i = call.dim("i"), j = call.dim("j"), other = call.dim("newton_schulz.i");

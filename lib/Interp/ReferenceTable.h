@@ -36,6 +36,15 @@ std::vector<Tensor> dispatch(const ReferenceCall &call);
 std::vector<Tensor> combine(const ReferenceCall &call);
 /// The gradient of combine's p: the product of a token's gradient and what its slot holds, summed over d.
 std::vector<Tensor> combineScores(const ReferenceCall &call);
+/// A token's score for each choice to the slot that dispatch gives it.
+std::vector<Tensor> dispatchScores(const ReferenceCall &call);
+/// The reverse: what the slot of each choice holds; 0 for a dropped one.
+std::vector<Tensor> collectScores(const ReferenceCall &call);
+/// How many choices fall on each expert; all in the first place that is held of p.
+std::vector<Tensor> expertCounts(const ReferenceCall &call);
+/// The operand, and places in order: how slots of an expert stand does not matter.
+std::vector<Tensor> arrange(const ReferenceCall &call);
+std::vector<Tensor> arrangeBack(const ReferenceCall &call);
 /// Quintic Newton-Schulz iteration towards the nearest orthogonal matrix (Jordan et al. 2024).
 std::vector<Tensor> newtonSchulz(const ReferenceCall &call);
 

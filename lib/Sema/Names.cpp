@@ -226,7 +226,8 @@ std::optional<llvm::SmallVector<DimGroup, 6>> Elaborator::dimsOf(const ast::Dims
 std::optional<ElementType> Elaborator::elementOf(const ast::Name &dtype) {
   if (auto element = elementTypeFrom(dtype.text))
     return element;
-  static constexpr StringRef kNames[] = {"f32", "bf16", "f16", "f8e4m3", "f8e5m2", "f4e2m1", "i32", "i8", "u8", "bool"};
+  static constexpr StringRef kNames[] = {"f32", "bf16", "f16", "f8e4m3", "f8e5m2", "f4e2m1",
+                                         "i64", "i32",  "i8",  "u8",     "bool"};
   auto builder = diags_.report(dtype.range, diag::UnknownElementType{.name = dtype.text});
   builder.note("element types: " + llvm::join(llvm::ArrayRef(kNames), " "));
   if (auto close = closestName(dtype.text, kNames))

@@ -95,7 +95,7 @@ void PlanEvaluator::pin(const ast::PlanPin *pin, Scope &scope, EvaluatedPlan &re
 }
 
 void PlanEvaluator::run(const ast::PlanRun *run, Scope &scope, EvaluatedPlan &result) {
-  static constexpr StringRef kComing[] = {"combine", "two_level", "collective_matmul", "summa"};
+  static constexpr StringRef kComing[] = {"combine", "collective_matmul", "summa"};
   static constexpr StringRef kKnown[] = {"gather", "ring", "halo", "combine", "two_level"};
   RunRule rule;
   rule.scopes = scopes(run->what, scope, result);
@@ -111,12 +111,28 @@ void PlanEvaluator::run(const ast::PlanRun *run, Scope &scope, EvaluatedPlan &re
   std::optional<RunAlgorithm> algorithm = runAlgorithmFrom(name);
   if (!algorithm) {
     auto report = diags_.report(run->as.name.range, diag::UnknownAlgorithm{.algorithm = name});
-    report.label("algorithms: gather, ring, halo");
+    report.label("algorithms: gather, ring, halo, two_level(node = 8)");
     if (auto close = closestName(name, kKnown))
       report.fixit(run->as.name.range, close->str());
     return;
   }
-  if (!run->as.args.empty()) {
+  if (algorithm == RunAlgorithm::TwoLevel) {
+    std::vector<StaticArgument> arguments = elaborator_.evalArguments(run->as.args, scope);
+    if (arguments.size() != run->as.args.size())
+      return; // reported
+    bool isNode =
+        arguments.size() == 1 && (arguments[0].name.empty() ? arguments[0].bareName : arguments[0].name) == "node";
+    if (!isNode) {
+      diags_.report(run->as.range, diag::NotUsableHere{.expression = sources_.text(run->as.range),
+                                                       .actual = "an algorithm that does not say what a node is",
+                                                       .expected = "`two_level(node = 8)`, with the ranks of a node"});
+      return;
+    }
+    std::optional<int64_t> node = number(arguments[0].value, arguments[0].range, "node");
+    if (!node)
+      return;
+    rule.node = static_cast<uint32_t>(std::min<int64_t>(*node, INT32_MAX));
+  } else if (!run->as.args.empty()) {
     diags_.report(run->as.range, diag::NotUsableHere{.expression = sources_.text(run->as.range),
                                                      .actual = "an algorithm with arguments",
                                                      .expected = "`" + name.str() + "` alone"});

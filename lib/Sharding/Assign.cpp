@@ -170,10 +170,10 @@ AssignItems itemsOf(const Program &program, llvm::ArrayRef<OpFactor> factors) {
     };
     if (factor.ownDim) { // what it is carried to answers elsewhere
       item.names.push_back(factor.ownDim);
-      continue;
+    } else {
+      addNames(factor.operandDims);
+      addNames(factor.resultDims);
     }
-    addNames(factor.operandDims);
-    addNames(factor.resultDims);
     addSources(program, item);
   }
   return items;

@@ -185,9 +185,29 @@ private:
 
 } // namespace
 
+/// E331, with what would do.
+static void reportNodes(const Program &program, const RunRule &rule, Diagnostics &diags) {
+  std::string mesh, sizes;
+  for (const MeshAxis &axis : program.mesh.axes)
+    mesh += (mesh.empty() ? "" : ", ") + axis.name + " = " + std::to_string(axis.size);
+  int64_t inside = 1;
+  std::vector<MeshAtom> atoms = program.mesh.atoms();
+  for (const MeshAtom &atom : llvm::reverse(atoms))
+    if (int64_t next = atom.stride * atom.size; inside < rule.node)
+      sizes += (sizes.empty() ? "" : ", ") + std::to_string(inside = next);
+  diags.report(rule.where, diag::NodeCutsUnevenly{.node = rule.node, .mesh = mesh})
+      .note("a node is that many consecutive ranks: the last axes, and a part of one that divides it")
+      .help("for instance " + sizes);
+}
+
 Outcome assignLayouts(Program &program, Diagnostics &diags, PassStats &stats) {
   size_t errors = diags.numErrors();
   checkPins(program, diags);
+  if (diags.numErrors() != errors)
+    return Outcome::Failed;
+  for (const RunRule &rule : program.plan.runs)
+    if (rule.node && !program.mesh.cutAtStride(rule.node))
+      reportNodes(program, rule, diags);
   if (diags.numErrors() != errors)
     return Outcome::Failed;
   while (true) { // each cut makes the mesh finer

@@ -1,5 +1,6 @@
 //===- ChooseAlgorithms.cpp - what `run … as` says of collectives -------------===//
 #include "stg/Sharding/ChooseAlgorithms.h"
+#include "TwoLevel.h"
 #include "stg/Analysis/AxesText.h"
 #include "stg/Analysis/Factors.h"
 #include "stg/Analysis/ValueLabels.h"
@@ -26,7 +27,8 @@ public:
       visit(program_.bodies[unit.body.index], program_.unitPath(unit));
     }
     for (size_t rule = 0; rule < uses_.size(); ++rule)
-      reportUse(rule);
+      if (program_.plan.runs[rule].algorithm != RunAlgorithm::TwoLevel)
+        reportUse(rule);
     return diags_.numErrors() == errors ? Outcome::Done : Outcome::Failed;
   }
 
@@ -57,7 +59,8 @@ private:
     std::optional<size_t> first;
     for (size_t i = 0; i < uses_.size(); ++i) {
       const RunRule &rule = program_.plan.runs[i];
-      if (llvm::none_of(rule.scopes, [&](const PathPattern &pattern) { return pattern.names(scope); }))
+      if (rule.algorithm == RunAlgorithm::TwoLevel ||
+          llvm::none_of(rule.scopes, [&](const PathPattern &pattern) { return pattern.names(scope); }))
         continue;
       if (first) {
         uses_[i].shadow = first;
@@ -264,6 +267,7 @@ private:
 Outcome chooseAlgorithms(Program &program, Diagnostics &diags, PassStats &stats) {
   if (program.plan.runs.empty())
     return Outcome::Done;
+  splitLevels(program, diags, stats);
   return AlgorithmChooser(program, diags, stats).run();
 }
 

@@ -67,6 +67,7 @@ constexpr PlanCase kExpertPlans[] = {
     {"EpCpTpSp", "megatron(tp = 2, cp = 2, ep = 4, etp = 1, distributed_optimizer = true)", 8, 4},
     {"EpEdpCp", "megatron(tp = 1, cp = 2, ep = 2)", 8, 8},
     {"EpPp", "megatron(tp = 1, pp = 2, ep = 2, selective = true)", 4, 8},
+    {"EpTwoLevel", "megatron(tp = 1, ep = 4, node = 2)", 8, 16},
     {"FsdpEp", "fsdp(ep = 2)", 4, 8},
     {"HsdpEpTp", "fsdp(rep = 2, tp = 2, ep = 4)", 8, 8},
 };

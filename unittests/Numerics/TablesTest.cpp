@@ -233,6 +233,22 @@ TEST(Tables, Experts) {
                     "AG(tp) 1, AR-max(tp) 1, RS(tp) 3", "AG(tp) 3, RS(tp) 1", "AR(dp*cp) 2, AR(dp*cp*tp) 1"});
 }
 
+// Ranks say first how many tokens come, scores go with the tokens. 66 slots over four ranks are 17 on each.
+TEST(Tables, ExpertCounts) {
+  auto model = [](const std::string &how) {
+    return llama("    x = x + attn: gqa(norm1: rmsnorm(x); H, KV, Dh)\n"
+                 "    x = x + ffn: moe(norm2: rmsnorm(x); E = 4, top = 2, expert = swiglu(F), slack = 2.05, " +
+                 how + ")\n");
+  };
+  const std::string kRules = "  split E over ep in experts\n" + kB;
+  const char *mesh = "dp = 4\n  fold expert over dp { edp = 2, ep = 2 }";
+  expectRow(model("counts = true"), {"torchtitan", mesh, 4, kRules, 4, "A2A(dp'') 3", "A2A(dp'') 2",
+                                     "AR(dp') 3, AR(dp'*dp'') 7", "", "", "AR(dp'*dp'') 3"});
+  expectRow(model("counts = true, all_counts = true, score_experts = true"),
+            {"Megatron-LM", mesh, 4, kRules, 4, "A2A(dp'') 3, AG(dp'') 1", "A2A(dp'') 3", "AR(dp') 3, AR(dp'*dp'') 7",
+             "", "", "AR(dp'*dp'') 3"});
+}
+
 // Two exchanges for q, k, v and two for what attention makes; K and V are one head group each.
 TEST(Tables, Ulysses) {
   std::string model = llama(kLlamaBlock);

@@ -33,9 +33,6 @@ struct OpFactor {
 /// itself.
 std::vector<OpFactor> factorsOf(const Op &op, const Body &body);
 
-/// Whether some factor of the call is carried to this one: tokens to slots. It is split as these are.
-bool isFilledByCarry(const CallFields &call, uint32_t factor);
-
 } // namespace stg
 
 #endif

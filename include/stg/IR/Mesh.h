@@ -72,6 +72,10 @@ struct Mesh {
   /// up by one.
   void cutAtom(uint32_t atom, int64_t major);
 
+  /// Cuts the atom, if there is one, whose members are both inside `ranks` consecutive ranks and outside. False, and
+  /// nothing changed, if that cannot be: no atom's members would make up what is inside.
+  bool cutAtStride(int64_t ranks);
+
   bool operator==(const Mesh &) const = default;
 };
 

@@ -122,15 +122,18 @@ struct OffloadRule {
 
 /// How what an op needs of other ranks comes to it. Gather: by collectives, whole. Ring: block after block from the
 /// neighbour, while it computes on the one before. Halo: only what its mask lets it see, from the ranks before.
-enum class RunAlgorithm : uint8_t { Gather, Ring, Halo };
+/// TwoLevel: in collectives between nodes and inside them, one after the other.
+enum class RunAlgorithm : uint8_t { Gather, Ring, Halo, TwoLevel };
 llvm::StringRef spelling(RunAlgorithm algorithm);
 std::optional<RunAlgorithm> runAlgorithmFrom(llvm::StringRef text);
 
 /// `run attend as ring`, `run blocks[0..4].attn.attend as halo`: an op by its path, whose last component is the callee,
-/// and its gradient. The first rule that names an op holds.
+/// and its gradient. The first rule that names an op holds. `run experts as two_level(node = 8)`: what moves at the
+/// edge of what is named, and inside.
 struct RunRule {
   RunAlgorithm algorithm = RunAlgorithm::Gather;
-  Scopes scopes; ///< what is named, at least one
+  Scopes scopes;     ///< what is named, at least one
+  uint32_t node = 0; ///< two levels: consecutive ranks of a node
   SourceRange where;
 };
 

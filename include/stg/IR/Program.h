@@ -241,6 +241,11 @@ struct CallFields {
   BodyId grad;
   /// Per operand: the output of `grad` that is its cotangent; -1 for none.
   llvm::SmallVector<int32_t, 6> gradOutputs;
+  /// Whether some factor is carried to this one: tokens to slots. It is split as these are.
+  bool isFilledByCarry(uint32_t factor) const {
+    return llvm::any_of(factors,
+                        [&](const Factor &each) { return each.kind == FactorKind::Carry && each.along == factor; });
+  }
   bool operator==(const CallFields &) const = default;
 };
 

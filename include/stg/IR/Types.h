@@ -13,7 +13,7 @@ namespace stg {
 /// An interned name (dim, value, path): equal ids are equal texts.
 using NameId = Symbol;
 
-enum class ElementType : uint8_t { F32, BF16, F16, F8E4M3, F8E5M2, F4E2M1, I32, I8, U8, Bool };
+enum class ElementType : uint8_t { F32, BF16, F16, F8E4M3, F8E5M2, F4E2M1, I64, I32, I8, U8, Bool };
 llvm::StringRef spelling(ElementType type);
 std::optional<ElementType> elementTypeFrom(llvm::StringRef text);
 /// Bits of one element: f4e2m1 has 4, bool 8.
