@@ -4,6 +4,13 @@
 
 namespace stg {
 
+/// Whether the axis has these atoms and no others.
+static bool isWhole(llvm::ArrayRef<uint32_t> atoms, const MeshAxis &axis, const Mesh &mesh) {
+  AtomList own = mesh.atomsOf(axis.name);
+  return own.size() == atoms.size() &&
+         llvm::all_of(own, [&](uint32_t atom) { return llvm::is_contained(atoms, atom); });
+}
+
 std::string axesText(llvm::ArrayRef<uint32_t> atoms, const Mesh &mesh, llvm::StringRef separator) {
   std::vector<MeshAtom> all = mesh.atoms();
   std::vector<std::string> parts; // per atom; of an axis all but the first are empty
@@ -28,7 +35,11 @@ std::string axesText(llvm::ArrayRef<uint32_t> atoms, const Mesh &mesh, llvm::Str
   };
   llvm::for_each(mesh.axes, name);
   for (const MeshFold &fold : mesh.folds)
-    llvm::for_each(fold.axes, name);
+    for (const MeshAxis &axis : fold.axes) {
+      if (llvm::is_contained(named, false) && isWhole(atoms, axis, mesh))
+        return axis.name;
+      name(axis);
+    }
   std::string text;
   for (const std::string &part : parts)
     if (!part.empty())

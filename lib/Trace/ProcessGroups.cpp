@@ -38,8 +38,13 @@ std::string axesText(llvm::ArrayRef<uint32_t> atoms, const Mesh &mesh) {
   for (const MeshAxis &axis : mesh.axes)
     take(axis);
   for (const MeshFold &fold : mesh.folds)
-    for (const MeshAxis &axis : fold.axes)
+    for (const MeshAxis &axis : fold.axes) {
+      AtomList own = mesh.atomsOf(axis.name);
+      if (!left.empty() && own.size() == atoms.size() &&
+          llvm::all_of(own, [&](uint32_t atom) { return llvm::is_contained(atoms, atom); }))
+        return axis.name; // `ep`, where it is the low digits of dp and all of tp
       take(axis);
+    }
   for (uint32_t atom : left)
     parts.push_back({atom, namesOf({atom}, mesh)});
   llvm::sort(parts);
