@@ -48,9 +48,8 @@ private:
       for (size_t i = 0; i < op.results.size(); ++i)
         slots_[op.results[i].index] = slots_[op.operands[i].index];
     } else if (op.results.size() == 1 && !op.operands.empty() &&
-               llvm::all_of(llvm::drop_begin(op.operands), [&](ValueId operand) {
-                 return body_.value(operand).type->dims.empty();
-               })) {
+               llvm::all_of(llvm::drop_begin(op.operands),
+                            [&](ValueId operand) { return body_.value(operand).type->dims.empty(); })) {
       slots_[op.results[0].index] = slots_[op.operands[0].index]; // scaled by a number, to eight bits
     }
   }

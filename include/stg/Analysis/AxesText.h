@@ -6,8 +6,8 @@
 
 namespace stg {
 
-/// Axes, then axes of folds, of which all atoms are there; what is left by the names of the atoms. Where axes do not name
-/// all, an axis of a fold that is just these atoms stands for them.
+/// Axes, then axes of folds, of which all atoms are there; what is left by the names of the atoms. Where axes do not
+/// name all, an axis of a fold that is just these atoms stands for them.
 std::string axesText(llvm::ArrayRef<uint32_t> atoms, const Mesh &mesh, llvm::StringRef separator = "*");
 
 } // namespace stg
