@@ -4,6 +4,7 @@
 #include "stg/Chakra/EmitProgram.h"
 #include "stg/Driver/Launcher.h"
 #include "stg/IR/Printer.h"
+#include "stg/Import/HuggingFace.h"
 #include "stg/Support/AtomicOutput.h"
 #include "stg/Syntax/Formatter.h"
 #include "stg/Trace/Unroll.h"
@@ -277,4 +278,23 @@ ExitStatus stg::formatFiles(const FormatOptions &options, DiagnosticFormat forma
   }
   ExitStatus status = finish(diags, format);
   return status == ExitStatus::Done && differs ? ExitStatus::InputWrong : status;
+}
+
+ExitStatus stg::importHf(const ImportOptions &options, DiagnosticFormat format) {
+  SourceManager sources;
+  Diagnostics diags(sources);
+  LoadResult loaded = sources.addFile(options.input);
+  if (loaded.status != LoadStatus::Loaded) {
+    reportLoadFailure(loaded, options.input, {}, diags);
+    return finish(diags, format);
+  }
+  if (std::optional<std::string> text = importHuggingFace(loaded.file, sources, diags)) {
+    FileId written = sources.addBuffer(options.output.empty() ? "imported.stg" : options.output, std::move(*text));
+    text = formatFile(written, sources, diags);
+    if (text && options.output.empty())
+      llvm::outs() << *text;
+    else if (text)
+      writeFile(options.output, *text, diags);
+  }
+  return finish(diags, format);
 }

@@ -153,16 +153,46 @@ std::vector<Tensor> attendGradient(const ReferenceCall &call) {
   return results;
 }
 
+/// Turns of each pair of channels per position, in radians, as Hugging Face's modeling_rope_utils.py works them out.
+static std::vector<double> rotaryFrequencies(const ReferenceCall &call, int64_t width) {
+  const double pi = std::acos(-1.0), base = call.number("base", 10000), factor = call.number("factor", 1);
+  const double original = call.number("original", 8192), slow = call.number("slow", 1), fast = call.number("fast", 32);
+  const std::string scaling = call.text("scaling", "none");
+  // The channel whose pair turns `turns` times in the original length.
+  auto channel = [&](double turns) {
+    double found = static_cast<double>(width) * std::log(original / (turns * 2 * pi)) / (2 * std::log(base));
+    return !call.flag("truncate", true) ? found : turns == fast ? std::floor(found) : std::ceil(found);
+  };
+  std::vector<double> frequencies;
+  for (int64_t i = 0; i < width / 2; ++i) {
+    double frequency = std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(width));
+    double length = 2 * pi / frequency, slower = 0; // how far it is slowed: 0 not, 1 wholly
+    if (scaling == "linear")
+      slower = 1;
+    else if (scaling == "llama3")
+      slower = length < original / fast   ? 0
+               : length > original / slow ? 1
+                                          : 1 - (original / length - slow) / (fast - slow);
+    else if (scaling == "yarn") {
+      double first = std::max(channel(fast), 0.0), last = std::min(channel(slow), static_cast<double>(width - 1));
+      slower = std::clamp((static_cast<double>(i) - first) / (first == last ? 0.001 : last - first), 0.0, 1.0);
+    }
+    frequencies.push_back((1 - slower) * frequency + slower * frequency / factor);
+  }
+  return frequencies;
+}
+
 std::vector<Tensor> rotary(const ReferenceCall &call) {
   const Tensor &x = call.operand(0);
   // Leading dims of `x[..., c]` come under the caller's names.
   NameId c = call.dim("c"), s = x.has(call.dim("s")) ? call.dim("s") : call.dim("S");
   int64_t width = x.sizeOf(c), half = width / 2;
-  double base = call.number("base", 10000), start = call.number("start", 0);
+  double start = call.number("start", 0), gain = call.number("gain", 1);
   double direction = call.flag("inverse", false) ? -1 : 1;
   requireWhole(x.dim(c), "rotary");
   if (width % 2 != 0)
     throw InterpFault("rotary needs an even number of channels");
+  const std::vector<double> frequencies = rotaryFrequencies(call, width);
   Tensor y = x;
   for (AlignedWalk walk(without(x.dims, c), {}); !walk.done(); walk.next()) {
     Index first = walk.index();
@@ -171,13 +201,13 @@ std::vector<Tensor> rotary(const ReferenceCall &call) {
       throw InterpFault("rotary needs a dim `S` of positions");
     Index second = first;
     for (int64_t i = 0; i < half; ++i) {
-      double frequency = std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(width));
-      double angle = direction * (start + static_cast<double>(x.dim(s).position(*position))) * frequency;
+      double angle =
+          direction * (start + static_cast<double>(x.dim(s).position(*position))) * frequencies[static_cast<size_t>(i)];
       first[c] = i;
       second[c] = i + half;
       double a = x.at(first), b = x.at(second);
-      y.at(first) = a * std::cos(angle) - b * std::sin(angle);
-      y.at(second) = b * std::cos(angle) + a * std::sin(angle);
+      y.at(first) = gain * (a * std::cos(angle) - b * std::sin(angle));
+      y.at(second) = gain * (b * std::cos(angle) + a * std::sin(angle));
     }
   }
   return {std::move(y)};

@@ -83,6 +83,15 @@ bool ReferenceCall::flag(llvm::StringRef name, bool fallback) const {
   throw InterpFault("`" + name.str() + "` is neither true nor false");
 }
 
+std::string ReferenceCall::text(llvm::StringRef name, llvm::StringRef fallback) const {
+  const StaticArg *arg = findStatic(name);
+  if (!arg)
+    return fallback.str();
+  if (const std::string *value = std::get_if<std::string>(arg))
+    return *value;
+  throw InterpFault("`" + name.str() + "` is no string");
+}
+
 Visibility ReferenceCall::mask(llvm::StringRef name, MaskKind fallback) const {
   const StaticArg *arg = findStatic(name);
   if (!arg)

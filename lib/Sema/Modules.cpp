@@ -1,5 +1,6 @@
 //===- Modules.cpp ----------------------------------------------------------===//
 #include "stg/Sema/Modules.h"
+#include "stg/Import/HuggingFace.h"
 #include "stg/Support/ClosestName.h"
 #include "stg/Syntax/Parser.h"
 #include "llvm/ADT/STLExtras.h"
@@ -98,8 +99,59 @@ const Module *ModuleLoader::parse(FileId file) {
   for (const ast::Item *item : ast->items)
     if (auto *use = llvm::dyn_cast<ast::UseItem>(item))
       resolveUse(module, *use);
+  loadConfigs(module);
   byPath_[path] = std::move(owned);
   return byPath_[path].get();
+}
+
+bool stg::namesConfig(const ast::Expr *call) {
+  auto isHf = [](llvm::ArrayRef<ast::Name> path) { return path.size() == 1 && path[0].text == "hf"; };
+  if (auto *named = llvm::dyn_cast<ast::CallExpr>(call))
+    return isHf(named->callee);
+  auto *path = llvm::dyn_cast<ast::PathExpr>(call);
+  return path && isHf(path->parts);
+}
+
+const ast::StringLit *stg::configOf(const ast::Expr *call) {
+  auto *named = llvm::dyn_cast<ast::CallExpr>(call);
+  if (!named || !namesConfig(call) || named->args.empty() || !named->args[0].name.empty())
+    return nullptr;
+  return llvm::dyn_cast<ast::StringLit>(named->args[0].value);
+}
+
+/// The .stg text that a config stands for is a file of its own, which uses the library as any other.
+const Module *ModuleLoader::loadConfig(StringRef path, SourceRange mention) {
+  LoadResult result = sources_.addFile(path);
+  if (result.status != LoadStatus::Loaded) {
+    reportLoadFailure(result, path, mention, diags_);
+    return nullptr;
+  }
+  std::string imported = path.str() + " as .stg";
+  if (auto known = byPath_.find(imported); known != byPath_.end())
+    return known->second.get();
+  std::optional<std::string> text = importHuggingFace(result.file, sources_, diags_);
+  if (!text) {
+    byPath_[imported] = nullptr;
+    return nullptr;
+  }
+  return parse(sources_.addBuffer(imported, std::move(*text)));
+}
+
+void ModuleLoader::loadConfigs(Module &module) {
+  for (const ast::Item *item : module.declared(ast::ItemKind::Workload))
+    for (const ast::WorkItem *statement : llvm::cast<ast::WorkloadItem>(item)->items) {
+      if (statement->kind != ast::WorkItemKind::Model)
+        continue;
+      const ast::StringLit *config = configOf(llvm::cast<ast::WorkUse>(statement)->value);
+      if (!config || module.find("hf"))
+        continue;
+      llvm::SmallString<256> path(config->value);
+      if (!llvm::sys::path::is_absolute(path)) {
+        path = llvm::sys::path::parent_path(sources_.path(module.file));
+        llvm::sys::path::append(path, config->value);
+      }
+      module.configs[config->value] = loadConfig(normalised(path), config->range);
+    }
 }
 
 void ModuleLoader::declare(Module &module, StringRef name, NamedItem item, SourceRange where) {

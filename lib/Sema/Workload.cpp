@@ -54,6 +54,7 @@ public:
 
 private:
   void modelOf(const ast::WorkUse *use, Scope &scope, Request &request);
+  void configModel(const ast::WorkUse *use, Scope &scope, Request &request);
   void planOf(const ast::WorkUse *use, Scope &scope);
   void mode(const ast::WorkMode *mode, Scope &scope, Request &request);
   void train(const ast::WorkMode *mode, Scope &scope, Request &request);
@@ -73,6 +74,8 @@ private:
   Elaborator &elaborator_;
   PlanEvaluator plans_;
   NamedItem plan_;
+  NamedItem configPlan_; ///< what the files of a config's model store in fewer bits
+  llvm::ArrayRef<ast::Arg> noArguments_;
   std::vector<StaticArgument> planArguments_;
   SourceRange planCall_;
 };
@@ -109,7 +112,41 @@ NamedItem WorkloadResolver::find(const ast::Expr *value, ast::ItemKind kind, Str
   return {};
 }
 
+/// `hf("config.json", B = 8)`: the model and sizes of the config's workload, and over them what is given here.
+void WorkloadResolver::configModel(const ast::WorkUse *use, Scope &scope, Request &request) {
+  const ast::StringLit *path = configOf(use->value);
+  if (!path) {
+    diags_.report(use->value->range,
+                  diag::NotUsableHere{.expression = sources_.text(use->value->range),
+                                      .actual = "a model without its config",
+                                      .expected = "the config's path first: hf(\"config.json\", B = 8)"});
+    return;
+  }
+  const Module *config = scope.frame->item.module->configs.lookup(path->value);
+  if (!config)
+    return; // reported where it was read
+  const ast::Item *imported = config->declared(ast::ItemKind::Workload).front();
+  Frame frame;
+  frame.item = {config, imported};
+  Scope inner;
+  inner.frame = &frame;
+  for (const ast::WorkItem *item : cast<ast::WorkloadItem>(imported)->items)
+    if (item->kind == ast::WorkItemKind::Model)
+      modelOf(cast<ast::WorkUse>(item), inner, request);
+    else if (item->kind == ast::WorkItemKind::Plan)
+      configPlan_ = find(cast<ast::WorkUse>(item)->value, ast::ItemKind::Plan, "plan", *config, noArguments_);
+  request.call = use->value->range;
+  auto own = elaborator_.evalArguments(cast<ast::CallExpr>(use->value)->args.drop_front(), scope);
+  for (StaticArgument &argument : own) {
+    StringRef name = argument.name.empty() ? argument.bareName : argument.name;
+    llvm::erase_if(request.arguments, [&](const StaticArgument &known) { return known.name == name; });
+    request.arguments.push_back(std::move(argument));
+  }
+}
+
 void WorkloadResolver::modelOf(const ast::WorkUse *use, Scope &scope, Request &request) {
+  if (namesConfig(use->value) && !scope.frame->item.module->find("hf"))
+    return configModel(use, scope, request);
   llvm::ArrayRef<ast::Arg> args;
   request.model = find(use->value, ast::ItemKind::Model, "model", *scope.frame->item.module, args);
   request.call = use->value->range;
@@ -408,6 +445,12 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
   } else if (request.ranks > 1 && !seen[static_cast<size_t>(ast::WorkItemKind::Plan)]) {
     diags_.report(request.ranksAt, diag::RanksWithoutPlan{.ranks = request.ranks})
         .help("plan p, with `plan p { mesh dp = * }` in this file");
+  }
+  if (configPlan_) {
+    // Behind the plan's own rules, which win.
+    EvaluatedPlan stored;
+    plans_.evaluate(configPlan_, {}, {}, 0, {}, PlanEvaluator::Check::NamesOnly, stored);
+    llvm::append_range(request.plan.precision.rules, stored.precision.rules);
   }
   return bool(request.model);
 }

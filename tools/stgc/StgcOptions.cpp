@@ -18,6 +18,9 @@ constexpr const char *kOverview =
     "  stgc build run.stg --set model.L=16 --set blocks[0].attn.KV=4 -o out/\n"
     "                                           with other sizes\n"
     "  stgc check my.stg                        every message that `build` has; writes nothing\n"
+    "  stgc build run.stg --emit=bundle -o traces.stgb\n"
+    "                                           all ranks in one file, for simulators that open bundles\n"
+    "  stgc import-hf config.json -o model.stg  a Hugging Face config as the shipped model with its sizes\n"
     "  stgc report run.stg                      parameters, FLOPs, bytes, traffic; --json, --formula\n"
     "  stgc explain run.stg --comm              every collective and the plan lines that cause it; --formula\n"
     "  stgc explain run.stg --tensor blocks[7].attn.q\n"
@@ -38,9 +41,14 @@ cl::SubCommand checkCommand("check", "check files, print messages only");
 cl::SubCommand reportCommand("report", "print parameters, FLOPs, bytes and traffic");
 cl::SubCommand explainCommand("explain", "why layouts, traffic and schedules are what they are");
 cl::SubCommand fmtCommand("fmt", "format files in place");
+cl::SubCommand importCommand("import-hf", "write a Hugging Face config.json as a .stg file (docs/import.md)");
 
 cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<file.stg>"), cl::sub(buildCommand),
                            cl::sub(reportCommand), cl::sub(explainCommand), cl::cat(category));
+cl::opt<std::string> config(cl::Positional, cl::Required, cl::desc("<config.json>"), cl::sub(importCommand),
+                            cl::cat(category));
+cl::opt<std::string> imported("o", cl::value_desc("model.stg"), cl::desc("the file; without it standard output"),
+                              cl::sub(importCommand), cl::cat(category));
 cl::list<std::string> inputs(cl::Positional, cl::OneOrMore, cl::desc("<files>"), cl::sub(checkCommand),
                              cl::sub(fmtCommand), cl::cat(category));
 cl::opt<std::string> output("o", cl::value_desc("dir"), cl::desc("folder of the traces; appears whole or not at all"),
@@ -150,7 +158,7 @@ cl::opt<DiagnosticFormat>
            cl::values(clEnumValN(DiagnosticFormat::Text, "text", "for people (default)"),
                       clEnumValN(DiagnosticFormat::Json, "json", "for programs (docs/diagnostics.md)")),
            cl::init(DiagnosticFormat::Text), cl::sub(buildCommand), cl::sub(checkCommand), cl::sub(reportCommand),
-           cl::sub(explainCommand), cl::sub(fmtCommand), cl::cat(category));
+           cl::sub(explainCommand), cl::sub(fmtCommand), cl::sub(importCommand), cl::cat(category));
 
 bool usageError(const llvm::Twine &text) {
   llvm::errs() << "error: " << text << "\n";
@@ -233,9 +241,10 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
   cl::HideUnrelatedOptions(category, reportCommand);
   cl::HideUnrelatedOptions(category, explainCommand);
   cl::HideUnrelatedOptions(category, fmtCommand);
+  cl::HideUnrelatedOptions(category, importCommand);
   // `build` is the default: put it there when the first word is no command and no question about stgc itself.
   std::vector<const char *> words(argv, argv + argc);
-  static constexpr llvm::StringRef kCommands[] = {"build", "check", "report", "explain", "fmt"};
+  static constexpr llvm::StringRef kCommands[] = {"build", "check", "report", "explain", "fmt", "import-hf"};
   static constexpr llvm::StringRef kQuestions[] = {"--help",   "-help",         "-h",         "--version",
                                                    "-version", "--help-hidden", "--help-list"};
   bool question = argc > 1 && llvm::is_contained(kQuestions, llvm::StringRef(words[1]));
@@ -246,7 +255,7 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
       llvm::errs() << "error: there is no command `" << word << "`";
       if (auto close = closestName(word, kCommands))
         llvm::errs() << "; did you mean `" << *close << "`?";
-      llvm::errs() << "   commands: build check report explain fmt\n";
+      llvm::errs() << "   commands: build check report explain fmt import-hf\n";
       return std::nullopt;
     }
     words.insert(words.begin() + 1, "build");
@@ -292,6 +301,8 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
                        schedule, memory, costs, svg};
   } else if (fmtCommand) {
     options.command = FormatOptions{{inputs.begin(), inputs.end()}, checkOnly};
+  } else if (importCommand) {
+    options.command = ImportOptions{config, imported};
   } else {
     cl::PrintHelpMessage();
     return std::nullopt;

@@ -8,7 +8,7 @@
 namespace stg {
 
 struct StgcOptions {
-  std::variant<BuildOptions, CheckCommandOptions, ReportOptions, ExplainOptions, FormatOptions> command;
+  std::variant<BuildOptions, CheckCommandOptions, ReportOptions, ExplainOptions, FormatOptions, ImportOptions> command;
   DiagnosticFormat format = DiagnosticFormat::Text;
 };
 

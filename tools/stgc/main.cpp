@@ -21,6 +21,8 @@ ExitStatus run(const StgcOptions &options) {
             return report(command, options.format);
           else if constexpr (std::is_same_v<Command, ExplainOptions>)
             return explain(command, options.format);
+          else if constexpr (std::is_same_v<Command, ImportOptions>)
+            return importHf(command, options.format);
           else
             return formatFiles(command, options.format);
         },

@@ -15,8 +15,10 @@ struct ModelCase {
 };
 constexpr ModelCase kModels[] = {
     {"Palm", "models.palm", "palm_8b", "L = 4, D = 8, H = 4, Dh = 2, F = 8, V = 12, S = 8"},
-    {"Qwen25", "models.qwen2_5", "qwen2_5_7b", "L = 4, D = 8, H = 4, KV = 2, F = 8, V = 12, S = 8"},
-    {"Qwen3", "models.qwen3", "qwen3_8b", "L = 4, D = 8, H = 4, KV = 2, Dh = 4, F = 8, V = 12, S = 8"},
+    {"Qwen25", "models.qwen2_5", "qwen2_5_7b", "L = 4, D = 8, H = 4, KV = 2, F = 8, V = 12, S = 8, tied = true"},
+    {"Qwen3", "models.qwen3", "qwen3_8b",
+     "L = 4, D = 8, H = 4, KV = 2, Dh = 4, F = 8, V = 12, S = 8, reach = 3, whole = 2, "
+     "rope = rotary(scaling = \"yarn\", factor = 4.0, original = 9, gain = 1.3)"},
     // With experts: as many slots as nothing can overflow.
     {"Mixtral", "models.mixtral", "mixtral_8x7b",
      "L = 4, D = 8, H = 4, KV = 2, F = 8, E = 4, slack = 2.0, aux = 0.5, V = 12, S = 8"},
@@ -30,11 +32,12 @@ constexpr ModelCase kModels[] = {
      "S = 8"},
     {"DeepseekV3", "models.deepseek_v3", "deepseek_v3",
      "L = 4, D = 8, H = 4, Rq = 6, Rkv = 4, Dn = 2, Dr = 2, Dv = 2, F = 4, E = 16, Fd = 8, Lead = 2, top = 4, "
-     "slack = 4.0, V = 12, S = 8"},
+     "slack = 4.0, temper = 1.5, V = 12, S = 8"},
     {"GptOss", "models.gpt_oss", "gpt_oss_20b",
      "L = 4, D = 8, H = 4, KV = 2, Dh = 4, F = 8, E = 4, top = 2, reach = 3, slack = 2.0, V = 12, S = 8"},
     {"Llama4Scout", "models.llama4", "llama4_scout",
-     "L = 4, D = 8, H = 4, KV = 2, Dh = 4, F = 8, E = 4, reach = 3, slack = 4.0, V = 12, S = 8"},
+     "L = 4, D = 8, H = 4, KV = 2, Dh = 4, F = 8, E = 4, reach = 3, slack = 4.0, V = 12, S = 8, "
+     "q_scale = long_query(reach = 2)"},
     {"Llama4Maverick", "models.llama4", "llama4_maverick",
      "L = 4, D = 8, H = 4, KV = 2, Dh = 4, F = 8, E = 4, Fd = 8, reach = 3, slack = 4.0, V = 12, S = 8"},
 };
@@ -76,8 +79,8 @@ class ModelPlan : public testing::TestWithParam<std::tuple<ModelCase, PlanCase>>
 
 TEST_P(ModelPlan, AStepHasTheNumbersOfOneDevice) {
   auto [model, plan] = GetParam();
-  std::string text = "use plans.{data, megatron, fsdp}\nuse std.optim.{adamw}\nuse " + std::string(model.module) +
-                     ".{" + model.model + "}\nworkload w {\n  model " + model.model + "(" + model.sizes +
+  std::string text = "use plans.{data, megatron, fsdp}\nuse std.optim.{adamw}\nuse std.attention.{rotary}\nuse " +
+                     std::string(model.module) + "\nworkload w {\n  model " + model.model + "(" + model.sizes +
                      ", B = " + std::to_string(plan.batch) + ")\n  plan " + plan.plan + "\n  ranks " +
                      std::to_string(plan.ranks) + "\n  train { optimizer = adamw, clip = 0.01 }\n}\n";
   SplitProgram programs = splitProgram(text);

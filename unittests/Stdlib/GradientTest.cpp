@@ -54,7 +54,10 @@ TEST(Gradient, AttentionLayers) {
         "mha(x; H = 2)", "mqa(x; H = 2)", "gqa(x; H = 2, KV = 1, sinks = true)",
         "gqa(x; H = 2, proj = linear(bias = true), sliding = 2, sinks = true, softcap = 1.5)",
         "mla(x; H = 2, Rq = 3, Rkv = 5, Dn = 4, Dr = 2)",
-        "mla(x; H = 2, Rkv = 3, Dn = 2, Dr = 2, Dv = 3, q_latent = false, mask = window(2))"})
+        "mla(x; H = 2, Rkv = 3, Dn = 2, Dr = 2, Dv = 3, q_latent = false, mask = window(2), temper = 1.5)",
+        "gqa(x; H = 1, rope = rotary(scaling = \"linear\", factor = 4.0))",
+        "gqa(x; H = 1, rope = rotary(scaling = \"llama3\", factor = 4.0, original = 9, slow = 0.5, fast = 4.0))",
+        "gqa(x; H = 1, rope = rotary(scaling = \"yarn\", factor = 4.0, original = 9, gain = 1.3))"})
     checkLayer(use);
 }
 
@@ -98,29 +101,34 @@ TEST(Gradient, Loss) {
 
 /// `sizes` are arguments of the model.
 void checkModel(const std::string &module, const std::string &model, const std::string &sizes, size_t most = 4) {
-  check("use models." + module + ".{" + model + "}\nworkload w {\n  model " + model + "(" + sizes +
+  check("use models." + module + "\nworkload w {\n  model " + model + "(" + sizes +
             ")\n  train { optimizer = sgd }\n}\n",
         most);
 }
 
 TEST(Gradient, Models) {
   checkModel("llama3", "llama3_8b", "L = 2, D = 8, H = 2, KV = 1, F = 6, V = 7, B = 1, S = 4");
+  checkModel("llama3", "llama3_8b",
+             "L = 2, D = 8, H = 2, KV = 1, F = 6, V = 7, B = 1, S = 4, tied = true, bias = true");
   checkModel("gpt3", "gpt3_125m", "L = 2, D = 8, H = 2, Dh = 4, F = 6, V = 7, B = 1, S = 4");
   checkModel("palm", "palm_8b", "L = 2, D = 8, H = 2, Dh = 6, F = 6, V = 7, B = 1, S = 4, z_loss = 0.1");
   checkModel("qwen2_5", "qwen2_5_7b", "L = 2, D = 8, H = 2, KV = 1, F = 6, V = 7, B = 1, S = 4");
   checkModel("qwen3", "qwen3_8b", "L = 2, D = 8, H = 2, KV = 1, Dh = 6, F = 6, V = 7, B = 1, S = 4");
+  checkModel("qwen3", "qwen3_8b",
+             "L = 2, D = 8, H = 2, KV = 1, Dh = 6, F = 6, V = 7, B = 1, S = 4, tied = true, reach = 2, whole = 1");
 }
 
 TEST(Gradient, ModelsWithExperts) {
   const std::string kSizes = "D = 8, H = 2, F = 6, V = 7, B = 1, S = 4, slack = 2.0", kHeads = ", KV = 1, Dh = 6",
                     kLatent = ", Rq = 5, Rkv = 6, Dn = 4, Dr = 2, Dv = 3, Fd = 7";
   checkModel("mixtral", "mixtral_8x7b", kSizes + ", L = 2, KV = 1, E = 4, aux = 0.5", 2);
-  checkModel("qwen3", "qwen3_235b_a22b", kSizes + kHeads + ", L = 2, E = 4, top = 2", 2);
+  checkModel("qwen3", "qwen3_235b_a22b", kSizes + kHeads + ", L = 2, E = 4, top = 2, every = 2, Fd = 5", 2);
   checkModel("deepseek_moe", "deepseek_moe_16b", kSizes + ", L = 3, E = 4, top = 2, Fd = 7", 2);
   checkModel("deepseek_v2", "deepseek_v2", kSizes + kLatent + ", L = 2, E = 8, top = 2", 2);
   checkModel("deepseek_v3", "deepseek_v3", kSizes + kLatent + ", L = 2, Lead = 1, E = 16, top = 2", 2);
   checkModel("gpt_oss", "gpt_oss_20b", kSizes + kHeads + ", L = 2, E = 4, top = 2, reach = 2", 2);
-  checkModel("llama4", "llama4_scout", kSizes + kHeads + ", L = 4, E = 4, reach = 2", 2);
+  checkModel("llama4", "llama4_scout", kSizes + kHeads + ", L = 4, E = 4, reach = 2, q_scale = long_query(reach = 2)",
+             2);
   checkModel("llama4", "llama4_maverick", kSizes + kHeads + ", L = 4, E = 4, Fd = 7, reach = 2", 2);
 }
 

@@ -60,6 +60,13 @@ struct FormatOptions {
 };
 ExitStatus formatFiles(const FormatOptions &options, DiagnosticFormat format);
 
+struct ImportOptions {
+  std::string input;
+  std::string output; ///< a .stg file, or empty: standard output
+};
+/// Writes a Hugging Face config as a .stg file.
+ExitStatus importHf(const ImportOptions &options, DiagnosticFormat format);
+
 } // namespace stg
 
 #endif

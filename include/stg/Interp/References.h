@@ -59,6 +59,7 @@ public:
   /// Static arguments; the fallback if the call has none of this name.
   double number(llvm::StringRef name, double fallback) const;
   bool flag(llvm::StringRef name, bool fallback) const;
+  std::string text(llvm::StringRef name, llvm::StringRef fallback) const;
   Visibility mask(llvm::StringRef name, MaskKind fallback) const;
 
 private:

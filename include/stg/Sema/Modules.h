@@ -18,6 +18,12 @@ namespace stg {
 
 struct Module;
 
+/// The path of `hf("config.json", B = 8)`, which stands for the model of a Hugging Face config; null if `call` is
+/// something else, or has no path.
+const ast::StringLit *configOf(const ast::Expr *call);
+/// Whether `call` is `hf(…)` or `hf`.
+bool namesConfig(const ast::Expr *call);
+
 /// A declaration and the module whose names its body sees.
 struct NamedItem {
   const Module *module = nullptr;
@@ -32,6 +38,8 @@ struct Module {
   llvm::MapVector<llvm::StringRef, NamedItem> names;
   /// `use "x.stg" as m`.
   llvm::MapVector<llvm::StringRef, const Module *> aliases;
+  /// What a `model hf("config.json")` names, as a module with one workload; null if it is faulty, which is reported.
+  llvm::MapVector<llvm::StringRef, const Module *> configs;
   /// What a `use` was to bring in and could not, which is reported there: names, or any name.
   llvm::StringSet<> lacking;
   bool lacksAny = false;
@@ -62,6 +70,8 @@ private:
   const Module *loadAt(llvm::StringRef path, SourceRange mention);
   const Module *parse(FileId file);
   void resolveUse(Module &module, const ast::UseItem &use);
+  void loadConfigs(Module &module);
+  const Module *loadConfig(llvm::StringRef path, SourceRange mention);
   void bring(Module &module, const Module &from, llvm::StringRef name, SourceRange where);
   void declare(Module &module, llvm::StringRef name, NamedItem item, SourceRange where);
   /// `std/ffn.stg` in the search path, or empty.
