@@ -38,7 +38,7 @@ int64_t headWidth(ConfigReader &config, std::optional<int64_t> absent = std::nul
 /// Where the shipped model has no width of heads of its own.
 void requireEqualHeads(ConfigReader &config) {
   int64_t heads = config.whole("num_attention_heads", 1), width = config.whole("hidden_size", 1);
-  if (headWidth(config) * heads != width)
+  if (config.take("head_dim") && config.whole("head_dim") * heads != width)
     config.refuse("head_dim", fmt::format("its heads have {} / {} channels", width, heads));
 }
 

@@ -3,6 +3,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
+#include <fmt/format.h>
 
 using namespace stg;
 using llvm::StringRef;
@@ -10,6 +11,8 @@ using llvm::json::Value;
 
 std::string stg::shown(const Value &value) {
   std::string text;
+  if (value.kind() == Value::Number && !value.getAsInteger())
+    return fmt::format("{}", *value.getAsNumber());
   llvm::raw_string_ostream(text) << value;
   constexpr size_t kLongest = 60;
   if (text.size() > kLongest) {
@@ -131,6 +134,11 @@ std::optional<ConfigReader> ConfigReader::object(StringRef field) {
 
 void ConfigReader::ignore(llvm::ArrayRef<StringRef> fields) {
   for (StringRef field : fields)
+    read_.insert(field);
+}
+
+void ConfigReader::ignoreAll() {
+  for (auto &[field, value] : object_)
     read_.insert(field);
 }
 

@@ -36,6 +36,8 @@ public:
   std::optional<ConfigReader> object(llvm::StringRef field);
   /// Accounts for fields that change nothing.
   void ignore(llvm::ArrayRef<llvm::StringRef> fields);
+  /// Accounts for all of them: the object is refused as a whole.
+  void ignoreAll();
 
   /// E644: the field's value makes another model of it. `why` follows its name and value.
   DiagnosticBuilder refuse(llvm::StringRef field, llvm::StringRef why);

@@ -39,8 +39,7 @@ static std::string scalingArguments(ConfigReader &scaling, int64_t longest, Rope
     return "";
   if (type != "linear" && type != "llama3" && type != "yarn") {
     scaling.refuse(scaling.take("rope_type") ? "rope_type" : "type", "`rotary` scales by linear, llama3 or yarn");
-    scaling.ignore({"factor", "short_factor", "long_factor", "original_max_position_embeddings", "mrope_section",
-                    "attention_factor", "short_mscale", "long_mscale", "alpha"});
+    scaling.ignoreAll();
     return "";
   }
   double factor = scaling.number("factor");

@@ -57,7 +57,7 @@ class Rope : public testing::TestWithParam<RopeCase> {};
 TEST_P(Rope, TurnsAsTheFormulaSays) {
   const RopeCase &one = GetParam();
   std::optional<Program> program = compileText("use std.attention.{rotary}\nmodel m(B = 1, S = 6, C = 16) {\n"
-                                               "  input x[B, S, C]\n  y = rotary(x; " +
+                                               "  input z[B, S, C]\n  x = 2.0 * z\n  y = rotary(x; " +
                                                std::string(one.statics) + ")\n  output x, y\n}\n");
   ASSERT_TRUE(program);
   Program bare = *program;
@@ -104,9 +104,10 @@ INSTANTIATE_TEST_SUITE_P(
 
 // As the library scales queries of Llama 4: log(floor((position + 1) / floor_scale) + 1) * attn_scale + 1.
 TEST(LongQuery, GrowsInSteps) {
-  InterpResult result = runText("use models.llama4.{long_query}\nmodel m(B = 1, S = 6, C = 16) {\n"
-                                "  input x[B, S, C]\n  y = long_query(x; start = 3, reach = 4, scale = 0.5)\n"
-                                "  output x, y\n}\n");
+  InterpResult result =
+      runText("use models.llama4.{long_query}\nmodel m(B = 1, S = 6, C = 16) {\n"
+              "  input z[B, S, C]\n  x = 2.0 * z\n  y = long_query(x; start = 3, reach = 4, scale = 0.5)\n"
+              "  output x, y\n}\n");
   const Tensor *x = result.output("x"), *y = result.output("y");
   ASSERT_TRUE(x && y);
   for (size_t s = 0; s < kPositions; ++s) {
