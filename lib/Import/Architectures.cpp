@@ -279,11 +279,12 @@ constexpr FieldRule kDeepseekV3[] = {
     {"routed_scaling_factor", Number, "scale", "2.5"},
     {"scoring_func", Fixed, "scores are sigmoids", "\"sigmoid\""},
     {"topk_method", Fixed, "a bias in the choice evens loads, no loss does", "\"noaux_tc\""},
-    {"norm_topk_prob", Fixed, "the scores of the chosen are made to sum to 1", "true"},
-    {"aux_loss_alpha", Fixed, "a bias in the choice evens loads, no loss does", "0.0|0.001"}};
+    {"norm_topk_prob", Fixed, "the scores of the chosen are made to sum to 1", "true"}};
 void deepseekV3(ConfigReader &config, ModelCall &call) {
   readLatent(config, call);
   readGroups(config, call);
+  // The model's own code never reads it.
+  config.ignore({"aux_loss_alpha"});
   int64_t ahead = config.whole("num_nextn_predict_layers", 0, 0);
   if (ahead > 1)
     config.refuse("num_nextn_predict_layers", "one block predicts further tokens, or none");
@@ -306,11 +307,11 @@ constexpr FieldRule kGptOss[] = {DIMS,
                                  NO_DROPOUT,
                                  UNTIED};
 void gptOss(ConfigReader &config, ModelCall &call) {
-  call.give("reach", std::to_string(config.whole("sliding_window", 128)));
+  readWindow(config, 128, call);
   requireLayerTypes(
       config, [](int64_t i) { return i % 2 ? "full_attention" : "sliding_attention"; },
       "blocks have a window and none by turns, from the first on");
-  // Of how many positions the model was trained on before its scaling, `rope_scaling` speaks; the third is an old name.
+  // `rope_scaling` says it too; the other is an old name of `num_experts_per_tok`.
   config.ignore({"initial_context_length", "experts_per_token"});
   readRope(config, 150000, RopeStyle::Plain, call);
   std::optional<ConfigReader> stored = config.object("quantization_config");

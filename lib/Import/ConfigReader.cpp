@@ -132,6 +132,13 @@ std::optional<ConfigReader> ConfigReader::object(StringRef field) {
   return std::nullopt;
 }
 
+bool ConfigReader::refuseNull(StringRef field) {
+  if (!has(field) || take(field))
+    return false;
+  wrongKind(field, nullptr, "a value");
+  return true;
+}
+
 void ConfigReader::ignore(llvm::ArrayRef<StringRef> fields) {
   for (StringRef field : fields)
     read_.insert(field);

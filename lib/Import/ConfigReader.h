@@ -34,6 +34,8 @@ public:
   std::string text(llvm::StringRef field, llvm::StringRef absent);
   /// The object that is the value of `field`; nothing if it is absent or null.
   std::optional<ConfigReader> object(llvm::StringRef field);
+  /// E646 if the field is there and `null`, which is no value of it.
+  bool refuseNull(llvm::StringRef field);
   /// Accounts for fields that change nothing.
   void ignore(llvm::ArrayRef<llvm::StringRef> fields);
   /// Accounts for all of them: the object is refused as a whole.

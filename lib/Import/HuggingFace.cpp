@@ -70,6 +70,8 @@ static void readRow(const FieldRule &rule, ConfigReader &config, ModelCall &call
     double number = 0;
     return rule.value.empty() || rule.value.getAsDouble(number) ? std::nullopt : std::optional(number);
   }();
+  if (rule.use != FieldUse::Fixed && config.refuseNull(rule.field))
+    return;
   switch (rule.use) {
   case FieldUse::Size: {
     auto absent = fallback ? std::optional(static_cast<int64_t>(*fallback)) : std::nullopt;
@@ -121,10 +123,32 @@ static std::string fileText(const Architecture &architecture, const ShippedModel
   return text + "}\n";
 }
 
+/// Brackets within brackets: a parser recurses.
+static unsigned depthOf(StringRef text) {
+  unsigned depth = 0, deepest = 0;
+  bool inString = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"')
+      inString = !inString;
+    else if (inString)
+      i += text[i] == '\\';
+    else if (text[i] == '{' || text[i] == '[')
+      deepest = std::max(deepest, ++depth);
+    else if ((text[i] == '}' || text[i] == ']') && depth > 0)
+      --depth;
+  }
+  return deepest;
+}
+static constexpr unsigned kDeepest = 1000;
+
 std::optional<std::string> stg::importHuggingFace(FileId file, const SourceManager &sources, Diagnostics &diags) {
   StringRef text = sources.text(file), path = sources.path(file);
   SourceRange range{file, 0, static_cast<uint32_t>(text.size())};
   size_t errors = diags.numErrors();
+  if (depthOf(text) > kDeepest) {
+    diags.report(range.start(), diag::ConfigMalformed{.path = path, .reason = "nested too deep"});
+    return std::nullopt;
+  }
   llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(text);
   if (!parsed) {
     std::string reason = llvm::toString(parsed.takeError());

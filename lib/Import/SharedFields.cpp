@@ -106,7 +106,8 @@ void stg::requireLayerTypes(ConfigReader &config, llvm::function_ref<StringRef(i
 }
 
 void stg::readLateWindows(ConfigReader &config, ModelCall &call) {
-  int64_t reach = config.whole("sliding_window", 4096), whole = config.whole("max_window_layers", 28, 0);
+  int64_t reach = config.whole("sliding_window", config.has("sliding_window") ? 0 : 4096),
+          whole = config.whole("max_window_layers", 28, 0);
   if (!config.flag("use_sliding_window", false))
     reach = 0;
   requireLayerTypes(

@@ -32,10 +32,12 @@ write("structure", lambda config: config.update(
     quantization_config={"quant_method": "gptq", "bits": 4}))
 write("rope", lambda config: config["rope_scaling"].update(rope_type="dynamic"))
 write("missing", missing)
-write("kind", lambda config: config.update(num_hidden_layers=32.5, num_key_value_heads="8", rope_theta=-1,
+write("kind", lambda config: config.update(num_hidden_layers=32.5, num_key_value_heads="8", rope_theta=-1, rms_norm_eps=None,
                                            tie_word_embeddings="yes"))
 with open(os.path.join(folder, "no-json.json"), "w", encoding="utf-8") as file:
     file.write('{ "architectures": ["LlamaForCausalLM"], }')
+with open(os.path.join(folder, "deep.json"), "w", encoding="utf-8") as file:
+    file.write("[" * 3000000)
 with open(os.path.join(folder, "run.stg"), "w", encoding="utf-8") as file:
     file.write('stg 1\nworkload a {\n  model hf("nowhere.json")\n}\nworkload b {\n  model hf(B = 8)\n}\n'
                'workload c {\n  model hf("unknown.json", B = 8)\n}\n')
