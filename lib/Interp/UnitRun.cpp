@@ -171,11 +171,49 @@ private:
         checkMoves(*from.layout, *to.layout);
       }
       results.push_back(relaid(*from.type, *from.layout, *to.layout, operand(i), *context_.dims));
+      const auto *moved = std::get_if<CollectiveFields>(&op_.fields);
+      if (moved && op_.kind == OpKind::AllGather && moved->algorithm == RunAlgorithm::Halo)
+        leaveOut(from, op_.results[i], results.back());
       if (op_.kind == OpKind::Demote && movesCommonAtoms() && !outside_.keepsShare())
         for (Tensor &part : results.back())
           std::fill(part.data.begin(), part.data.end(), 0);
     }
     return results;
+  }
+
+  /// A halo brings the entries just before a rank's own. The others get a number that would be noticed.
+  void leaveOut(const Value &from, ValueId gathered, RankTensors &parts) const {
+    constexpr double kLeftOut = 1e3;
+    NameId name = op_.get<CollectiveFields>().from;
+    int64_t reach = reachOf(gathered);
+    for (size_t rank = 0; rank < parts.size(); ++rank) {
+      TensorDim own = context_.held(*from.type->find(name), from.layout, rank);
+      Tensor &part = parts[rank];
+      int64_t inner = 1;
+      const TensorDim *dim = nullptr;
+      for (const TensorDim &each : llvm::reverse(part.dims)) {
+        if (each.name == name) {
+          dim = &each;
+          break;
+        }
+        inner *= each.size;
+      }
+      for (size_t i = 0; dim && i < part.data.size(); ++i) {
+        int64_t at = dim->position(static_cast<int64_t>(i) / inner % dim->size);
+        if (at < own.position(0) - reach || at > own.position(own.size - 1))
+          part.data[i] = kLeftOut;
+      }
+    }
+  }
+
+  /// Entries before a query's own that the window of the call that reads them lets it see.
+  int64_t reachOf(ValueId gathered) const {
+    for (const Op &reader : body_.ops)
+      if (reader.kind == OpKind::Call && llvm::is_contained(reader.operands, gathered))
+        for (const auto &[name, value] : reader.get<CallFields>().statics)
+          if (const auto *mask = std::get_if<MaskValue>(&value); mask && mask->kind == MaskKind::Window)
+            return mask->parameters[0].size().value_or(1) - 1;
+    throw InterpFault("runs as a halo for a call without a window");
   }
 
   bool movesCommonAtoms() const {

@@ -94,6 +94,9 @@ private:
   }
 
   std::optional<std::string> collectiveFault(const Op &op) const {
+    if (op.get<CollectiveFields>().algorithm != RunAlgorithm::Gather)
+      if (std::optional<std::string> fault = streamFault(op))
+        return fault;
     if (op.get<CollectiveFields>().isStorage)
       return storageFault(op);
     for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -105,6 +108,39 @@ private:
                show(*after, body_->value(op.results[i]).type->dims);
     }
     return std::nullopt;
+  }
+
+  /// What runs as a ring or a halo does so with one call: the only reader of what it gathers, or the maker of the sum.
+  /// Its collectives run alike.
+  std::optional<std::string> streamFault(const Op &op) const {
+    const auto &fields = op.get<CollectiveFields>();
+    const Op *call = nullptr;
+    uint32_t readers = 0;
+    if (op.kind == OpKind::AllGather && op.results.size() == 1) {
+      for (const Op &reader : body_->ops)
+        if (llvm::is_contained(reader.operands, op.results[0])) {
+          call = &reader;
+          ++readers;
+        }
+      for (const BodyOutput &output : body_->outputs)
+        readers += output.value == op.results[0];
+    } else if (op.kind == OpKind::ReduceScatter && op.operands.size() == 1) {
+      call = &body_->op(body_->value(op.operands[0]).def);
+      readers = 1;
+    }
+    std::string how = "runs as " + spelling(fields.algorithm).str();
+    if (!call || readers != 1 || call->kind != OpKind::Call || fields.isStorage)
+      return how + ", but is no gather for one call and no sum of one";
+    bool isAlone = true;
+    for (ValueId operand : call->operands) {
+      const auto *other = std::get_if<CollectiveFields>(&body_->op(body_->value(operand).def).fields);
+      if (!other || other->algorithm == RunAlgorithm::Gather)
+        continue;
+      isAlone = false;
+      if (other->algorithm != fields.algorithm || other->atoms != fields.atoms)
+        return how + " beside a gather that runs otherwise";
+    }
+    return isAlone ? std::optional(how + ", but no operand of its call does") : std::nullopt;
   }
 
   /// Each operand is split on a dim of its own.

@@ -56,6 +56,20 @@ TEST(RankFields, GroupsAndTheirMembersAgree) {
   EXPECT_EQ(endsOfB().groupOf(2), std::nullopt);
 }
 
+TEST(RankFields, MembersStandInACircle) {
+  GroupFormula twoAxes = overB();
+  twoAxes.number = {{8, 3, 1}};
+  twoAxes.spans = {{2, 4, 1}, {1, 2, 1}};
+  twoAxes.count = 3;
+  for (const GroupFormula &formula : {overB(), twoAxes})
+    for (uint32_t rank = 0; rank < kRanks; ++rank) {
+      std::vector<uint32_t> members = formula.membersOf(*formula.groupOf(rank));
+      size_t own = std::find(members.begin(), members.end(), rank) - members.begin();
+      for (uint32_t places = 0; places <= members.size(); ++places)
+        EXPECT_EQ(formula.memberBehind(rank, places), members[(own + places) % members.size()]);
+    }
+}
+
 TEST(RankFields, ASetOfRanksIsTheProductOfItsSpans) {
   RankSet ranks{.first = 2, .spans = {{8, 3, 0}, {1, 2, 0}}};
   std::vector<uint32_t> all;
@@ -70,7 +84,8 @@ std::string valueOf(const RankField &field, uint32_t rank, const GroupFormula &g
     std::string id = std::to_string(2 + 5 * *groups.groupOf(rank));
     return std::string(4 - id.size(), '0') + id;
   }
-  uint64_t value = static_cast<uint64_t>(rank + field.value);
+  uint64_t value = field.kind == RankField::Kind::Member ? groups.memberBehind(rank, field.places())
+                                                         : static_cast<uint64_t>(rank + field.value);
   std::string text;
   for (int i = 0; i < 5; ++i, value >>= 7)
     text += static_cast<char>((value & 0x7f) | (i < 4 ? 0x80 : 0));
@@ -80,9 +95,9 @@ std::string valueOf(const RankField &field, uint32_t rank, const GroupFormula &g
 TEST(RankFields, AnyPartOfASegmentCanBePatched) {
   std::vector<GroupFormula> groups = {overB()};
   std::vector<RankField> fields = {
-      {RankField::Kind::Rank, 0}, {RankField::Kind::Group, 0}, {RankField::Kind::Rank, -1}};
+      {RankField::Kind::Rank, 0}, {RankField::Kind::Group, 0}, {RankField::Kind::Rank, -1}, RankField::member(0, 3)};
   // Adjacent fields, and one at either end.
-  std::vector<FieldPatch> patches = {{0, 0}, {9, 1}, {13, 2}, {18, 1}, {30, 0}};
+  std::vector<FieldPatch> patches = {{0, 0}, {9, 1}, {13, 2}, {18, 1}, {22, 3}, {30, 0}};
   const std::string image(35, '.');
   FieldValues values(fields, groups, 4);
   for (uint32_t rank : {1u, 9u, 23u}) {

@@ -364,6 +364,33 @@ std::vector<Case> cases() {
         all.push_back({wordOf(std::string("stored_") + rule + "_" + schedule + "_m" + std::to_string(m)), gpt(2 * m, 6),
                        "stored", *schedule ? 8 : 4, plan + "}\n"});
       }
+  // Blocks of keys that pass by.
+  const std::string kZigzag = "  split S zigzag over cp\n  run attend as ring\n";
+  for (int64_t m : {1, 4}) {
+    std::string times = "_m" + std::to_string(m);
+    for (const char *cp : {"2", "4"})
+      all.push_back({std::string("ring") + cp + times, llama(2 * m), "p", std::stoi(cp),
+                     "plan p {\n  mesh cp = " + std::string(cp) + "\n" + kZigzag + "  microbatch 2\n}\n"});
+    all.push_back({"ring_tp" + times, llama(2 * m), "p", 4,
+                   "plan p {\n  mesh cp = 2, tp = 2\n" + kZigzag +
+                       "  split H, F, V over tp\n  split S over tp\n  microbatch 2\n}\n"});
+    all.push_back({"ulysses_ring" + times, llama(2 * m), "p", 4,
+                   "plan p {\n  mesh cp = 2, up = 2\n  split KV, R over up in attend\n  split S zigzag over cp, up\n"
+                   "  run attend as ring\n  microbatch 2\n}\n"});
+    all.push_back({"halo" + times, "window(B = " + std::to_string(2 * m) + ")", "p", 4,
+                   "model window(L = 3, B = 2, S = 16, D = 32, H = 4, KV = 2, V = 8) {\n"
+                   "  input ids[B, S]: i32, target[B, S]: i32\n  weight wte[V, D]\n  x = lookup(ids, wte)\n"
+                   "  repeat L as blocks {\n    x = x + attn: gqa(norm1: rmsnorm(x); H, KV, sliding = 6)\n  }\n"
+                   "  loss xent(sum(D) x * wte, target)\n}\n"
+                   "plan p {\n  mesh cp = 4\n  split S over cp\n  run attend as halo\n  microbatch 2\n}\n"});
+  }
+  for (const char *schedule : {"1f1b", "zb_h1", "interleaved_1f1b(chunks = 2)", "dualpipev", "dualpipe"})
+    all.push_back({wordOf(std::string("ring_") + schedule), llama(8), "p", 8,
+                   "plan p {\n  mesh pp = 2, cp = 4\n" + kZigzag + "  pipeline over pp { schedule " + schedule +
+                       " }\n  microbatch 2\n}\n"});
+  for (const char *rule : {"recompute all", "recompute attend", "recompute all { comm = keep }"})
+    all.push_back({wordOf(std::string("ring_") + rule), llama(4), "p", 4,
+                   "plan p {\n  mesh cp = 4\n" + kZigzag + "  microbatch 2\n  " + rule + "\n}\n"});
   // Shards inside replicas.
   all.push_back({"hsdp", llama(8), "hybrid", 4,
                  "plan hybrid {\n  mesh rep = 2, shard = 2\n  split B over rep, shard\n  zero 3 over shard\n"

@@ -21,8 +21,9 @@ std::string rendered(const Diagnostics &diags) {
 
 /// The passes up to `differentiate`, and those behind it.
 constexpr PassId kWhole[] = {PassId::InferShapes, PassId::Specialise, PassId::Differentiate};
-constexpr PassId kSplit[] = {PassId::AssignLayouts, PassId::InsertCollectives, PassId::Quantise, PassId::Recompute,
-                             PassId::CutStages,     PassId::ShardStorage,      PassId::Offload,  PassId::BuildSchedule};
+constexpr PassId kSplit[] = {PassId::AssignLayouts, PassId::InsertCollectives, PassId::ChooseAlgorithms,
+                             PassId::Quantise,      PassId::Recompute,         PassId::CutStages,
+                             PassId::ShardStorage,  PassId::Offload,           PassId::BuildSchedule};
 
 /// Rounding is part of what a program means: without the rules that lay it over ranks, its products read copies too.
 constexpr PassId kRounded[] = {PassId::AssignLayouts, PassId::InsertCollectives, PassId::Quantise};
