@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "RankUnroller.h"
 #include "ActionOrder.h"
+#include "GroupMessages.h"
 #include "fmt/format.h"
 #include "stg/Support/InternalError.h"
 #include "llvm/ADT/STLExtras.h"
@@ -418,27 +419,16 @@ private:
     name_ += from.name;
   }
 
-  /// All ranks of the group send and receive the same in the same order: the number of the send here is its number
-  /// there.
   void fillGroupMessage(UnitId unit, const NodeTemplate &from, uint32_t microBatch, TraceNode &node) {
     bool isSend = from.kind == TraceNodeKind::Send;
-    std::pair channel(from.groupKind, from.shift);
+    uint32_t peer = plan_.groups.formulas()[from.groupKind].memberBehind(firstRank_, from.shift);
     node.likeness = 0;
     node.groupKind = from.groupKind;
     node.shift = from.shift;
-    uint32_t peer = plan_.groups.formulas()[from.groupKind].memberBehind(firstRank_, from.shift);
     node.sourceRank = isSend ? firstRank_ : peer;
     node.destinationRank = isSend ? peer : firstRank_;
-    if (!isSend) {
-      chain(node, lastReceivedIn_[channel]);
-      auto sent = tagsOfSends_.find(idOf(unit, from.send, microBatch));
-      node.tag = sent->second;
-      tagsOfSends_.erase(sent);
-      return;
-    }
-    chain(node, isAstraSim() ? lastCommunication_[0] : lastSentIn_[channel]);
-    node.tag = nextTag_++;
-    tagsOfSends_[node.id] = node.tag;
+    chain(node, isSend && isAstraSim() ? lastCommunication_[0] : inGroups_.last(from));
+    node.tag = isSend ? inGroups_.tagOfSend(node.id) : inGroups_.tagOfReceive(idOf(unit, from.send, microBatch));
   }
 
   void emitNode(UnitId unit, NodePlace place, uint32_t microBatch) {
@@ -603,10 +593,7 @@ private:
   uint64_t lastCompute_ = 0, lastLoaded_ = 0, lastStored_ = 0;
   uint64_t lastReduction_ = 0, awaited_ = 0; ///< of gradients; the one before it, until a compute node follows it
   std::map<uint32_t, uint64_t> lastSent_, lastReceived_;
-  /// Inside groups, by kind and places to the other end. Pairs of ranks of a group are none of the pipeline's.
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> lastSentIn_, lastReceivedIn_;
-  std::map<uint64_t, uint32_t> tagsOfSends_; ///< by node, until the receive beside it
-  uint32_t nextTag_ = 0;
+  GroupMessages inGroups_;
   std::vector<uint64_t> lastCommunication_; ///< one for all, or by group kind
   std::map<uint32_t, size_t> posted_;       ///< receives by sender
   uint64_t previous_ = 0;                   ///< before the node at hand
