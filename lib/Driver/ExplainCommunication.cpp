@@ -170,7 +170,10 @@ private:
   }
   /// `2*B*S*D/(dp*tp)`: the whole tensor over the atoms that split it.
   std::string formula(const CommunicationRow &row) const {
-    const Value &from = program_.body(row.body).value(opOf(row).operands[0]);
+    // A ring sends blocks: of a sum what a rank keeps of it.
+    const Op &op = opOf(row);
+    bool isBlock = row.messages != 0 && op.kind == OpKind::ReduceScatter;
+    const Value &from = program_.body(row.body).value(isBlock ? op.results[0] : op.operands[0]);
     AtomList split;
     for (uint32_t atom = 0; atom < atoms_.size(); ++atom)
       if (from.layout->places[atom].isSplit())

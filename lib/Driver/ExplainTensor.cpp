@@ -344,6 +344,8 @@ private:
       os_ << " of " << sizeText(*from.type, *from.layout);
     else
       os_ << ", which sends nothing";
+    if (fields.algorithm != RunAlgorithm::Gather)
+      os_ << ", as " << spelling(fields.algorithm);
     if (form.by.size() > 1)
       os_ << fmt::format(", {} times", form.by.size());
     os_ << "\n";

@@ -29,6 +29,11 @@ RankTensors RunContext::parts(const Tensor &value, const TensorType &type, const
   return parts;
 }
 
+/// Whether a gather brings a part of the tensor only.
+static bool leavesOut(const Op &op) {
+  return op.kind == OpKind::AllGather && op.get<CollectiveFields>().algorithm == RunAlgorithm::Halo;
+}
+
 /// One op on all ranks.
 class UnitOpRun {
 public:
@@ -171,8 +176,7 @@ private:
         checkMoves(*from.layout, *to.layout);
       }
       results.push_back(relaid(*from.type, *from.layout, *to.layout, operand(i), *context_.dims));
-      const auto *moved = std::get_if<CollectiveFields>(&op_.fields);
-      if (moved && op_.kind == OpKind::AllGather && moved->algorithm == RunAlgorithm::Halo)
+      if (leavesOut(op_))
         leaveOut(from, op_.results[i], results.back());
       if (op_.kind == OpKind::Demote && movesCommonAtoms() && !outside_.keepsShare())
         for (Tensor &part : results.back())
@@ -265,7 +269,8 @@ void UnitRun::run(UnitOutside &outside, llvm::function_ref<bool(const Op &)> wan
     try {
       std::vector<RankTensors> results = UnitOpRun(*this, op, outside).run();
       for (size_t i = 0; i < op.results.size(); ++i) {
-        made(op.results[i], results[i]);
+        if (!leavesOut(op)) // what ranks have of the same tensor differs
+          made(op.results[i], results[i]);
         values_[op.results[i].index] = std::move(results[i]);
       }
     } catch (const InterpFault &fault) {

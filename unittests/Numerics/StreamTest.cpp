@@ -29,7 +29,7 @@ const Form kForms[] = {
     {"RingOfOneBlock", "mesh cp = 2\n  split S zigzag over cp\n  run blocks[1].layer.attend as ring", 2, 1, kFull,
      kRing, 1},
     {"RingTp2Dp2",
-     "mesh dp = 2, cp = 2, tp = 2\n  split B over dp\n  split S zigzag over cp\n  split H or replicate, F, V over tp\n"
+     "mesh dp = 2, cp = 2, tp = 2\n  split B over dp\n  split S zigzag over cp\n  split H or replicate, V over tp\n"
      "  split S over tp\n  run attend as ring",
      8, 2, kFull, kRing, 1},
     {"RingOver2x2", "mesh a = 2, b = 2\n  split S zigzag over a, b\n  run attend as ring", 4, 1, kFull, kRing, 3},
@@ -48,7 +48,7 @@ const Form kForms[] = {
     {"Halo4", "mesh cp = 4\n  split S over cp\n  run attend as halo", 4, 1, kWindow, kHalo, 1},
     {"HaloOverTwoRanks", "mesh cp = 8\n  split S over cp\n  run attend as halo", 8, 1, kWindow, kHalo, 2},
     {"HaloTp2Dp2",
-     "mesh dp = 2, cp = 2, tp = 2\n  split B over dp\n  split S over cp\n  split H or replicate, F, V over tp\n"
+     "mesh dp = 2, cp = 2, tp = 2\n  split B over dp\n  split S over cp\n  split H or replicate, V over tp\n"
      "  split S over tp\n  run attend as halo",
      8, 2, kSinks, kHalo, 1},
     {"UlyssesInHalo",
@@ -83,7 +83,8 @@ TEST_P(StreamForm, HasTheNumbersOfOneDevice) {
   // Forward has one stream of K and V, backward one with the sums behind it.
   uint32_t calls = 0;
   for (const Body &body : programs.split->bodies) {
-    for (const Stream &stream : BodyStreams(*programs.split, body).list()) {
+    BodyStreams streams(*programs.split, body);
+    for (const Stream &stream : streams.list()) {
       ++calls;
       EXPECT_EQ(stream.algorithm, form.algorithm);
       EXPECT_EQ(stream.hops(), form.hops);
