@@ -194,6 +194,10 @@ private:
              "use `as ring`, or give the layer a window, such as `sliding = 4Ki`");
       return false;
     }
+    if (mask->parameters[0].size().value_or(0) < 2) {
+      refuse(rule, callee, "its window is the position itself", "take the rule out");
+      return false;
+    }
     for (OpId id : gathers) {
       const Op &gather = body.op(id);
       const auto &moved = gather.get<CollectiveFields>();
