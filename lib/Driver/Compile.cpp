@@ -136,6 +136,7 @@ std::vector<CompiledWorkload> Compilation::compile(const Module &module) {
     ResolvedWorkload resolved = resolveWorkload(source, settings, sources_, diags_);
     if (!resolved.program)
       continue;
+    resolved.program->routing.exchange = options_.exchange;
     CompiledWorkload one{resolved.name, resolved.outputFolder, std::move(*resolved.program), resolved.stats.opVisits};
     std::vector<PassRun> runs;
     // The first of the default pipeline, `elaborate`, is done.

@@ -86,6 +86,7 @@ void ProgramPrinter::printHeader() {
   for (const Enumeration &enumeration : program_.enumerations)
     os_ << "from " << name(enumeration.dim) << " = " << names(enumeration.sources) << "\n";
   printPlan();
+  printRouting();
   for (NameId scalar : program_.scalars)
     os_ << "scalar " << name(scalar) << "\n";
   for (const ProgramInput &input : program_.inputs)
@@ -94,6 +95,18 @@ void ProgramPrinter::printHeader() {
     os_ << "weight " << name(weight.name) << " : " << type(weight.type) << "\n";
   for (const ProgramState &state : program_.states)
     os_ << "state " << name(state.name) << " : " << type(state.type) << "\n";
+}
+
+void ProgramPrinter::printRouting() {
+  const Routing &routing = program_.routing;
+  if (!routing.isUneven())
+    return;
+  os_ << "routing " << spelling(routing.kind);
+  if (routing.kind == RoutingKind::Zipf)
+    os_ << " " << doubleText(routing.exponent) << " seed " << routing.seed;
+  else
+    os_ << " (" << join(routing.loads, [](uint64_t load) { return std::to_string(load); }) << ")";
+  os_ << (routing.drops ? " drop" : "") << " exchange " << spelling(routing.exchange) << "\n";
 }
 
 std::string ProgramPrinter::axisNames(llvm::ArrayRef<std::string> list) const {

@@ -51,6 +51,7 @@ private:
   std::string axes(llvm::ArrayRef<MeshAxis> list) const;
   std::string scopes(const Scopes &list) const;
   void printPlan();
+  void printRouting();
 
   // Pipelines (PrintPipeline.cpp).
   void printPipelineRule(const PipelineRule &rule);

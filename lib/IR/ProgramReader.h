@@ -75,6 +75,7 @@ private:
   MeshAxis axis();
   void axisNames(std::vector<std::string> &into);
   /// The axes of the mesh are cut already: a fold only names them.
+  void readRouting();
   void readFold();
   void readSize();
   template <class GlobalId, class Global>

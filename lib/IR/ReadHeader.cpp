@@ -36,6 +36,8 @@ void ProgramReader::readHeader() {
   }
   while (readPlanLine())
     ;
+  if (lex_.takeWord("routing"))
+    readRouting();
   while (lex_.takeWord("scalar")) {
     uint32_t begin = lex_.position();
     std::string name = lex_.name("a scalar");
@@ -48,6 +50,21 @@ void ProgramReader::readHeader() {
     readGlobal<WeightId>(program_.weights, weights_, "weight");
   while (lex_.takeWord("state"))
     readGlobal<StateId>(program_.states, states_, "state");
+}
+
+void ProgramReader::readRouting() {
+  Routing &routing = program_.routing;
+  routing.kind = enumeration(routingKindFrom, "a routing");
+  if (routing.kind == RoutingKind::Zipf) {
+    routing.exponent = lex_.number<double>("the exponent");
+    lex_.wantWord("seed");
+    routing.seed = lex_.number<uint64_t>("the seed");
+  } else if (routing.kind == RoutingKind::Trace) {
+    lex_.list('(', ')', [&] { routing.loads.push_back(lex_.number<uint64_t>("the load of an expert")); });
+  }
+  routing.drops = lex_.takeWord("drop");
+  lex_.wantWord("exchange");
+  routing.exchange = enumeration(unevenExchangeFrom, "`pad` or `p2p`");
 }
 
 MeshAxis ProgramReader::axis() {

@@ -130,6 +130,11 @@ private:
       if (!enumerated.insert(enumeration.dim).second)
         fail("enumeration " + text(enumeration.dim), "is there twice");
     }
+    const Routing &routing = program_.routing;
+    if (!(routing.exponent >= 0 && routing.exponent <= kMostExponent))
+      fail("routing", "has an exponent below 0 or beyond " + llvm::Twine(kMostExponent));
+    if (routing.kind == RoutingKind::Trace && llvm::all_of(routing.loads, [](uint64_t load) { return load == 0; }))
+      fail("routing", "has no loads");
     checkGlobals(program_.inputs, "input");
     checkGlobals(program_.weights, "weight");
     checkGlobals(program_.states, "state");

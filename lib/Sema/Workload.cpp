@@ -1,6 +1,7 @@
 //===- Workload.cpp --------------------------------------------------------------------===//
 #include "stg/Sema/Workload.h"
 #include "Plan.h"
+#include "RoutingRules.h"
 #include "stg/Support/ClosestName.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -39,6 +40,7 @@ struct Request {
   int64_t ranks = 0;
   SourceRange ranksAt;
   std::vector<std::function<void(Diagnostics &)>> refusals;
+  Routing routing;
   std::string outputFolder;
   std::vector<OptimizerChoice> lastOptimizer; ///< `train { optimizer = f }`, if it is there
 };
@@ -323,7 +325,8 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
   const ast::WorkItem *seen[16] = {};
   for (const ast::WorkItem *item : declaration->items) {
     bool once = item->kind == ast::WorkItemKind::Model || item->kind == ast::WorkItemKind::Plan ||
-                item->kind == ast::WorkItemKind::Mode || item->kind == ast::WorkItemKind::Ranks;
+                item->kind == ast::WorkItemKind::Mode || item->kind == ast::WorkItemKind::Ranks ||
+                item->kind == ast::WorkItemKind::Routing;
     const ast::WorkItem *&other = seen[static_cast<size_t>(item->kind)];
     if (once && other) {
       diags_.report(item->range, diag::StatementTwice{}).noteAt(other->range, "the other one is here");
@@ -371,7 +374,8 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
       break;
     }
     case ast::WorkItemKind::Routing:
-      request.refusals.push_back([range](Diagnostics &diags) { diags.report(range, diag::RoutingNotYet{}); });
+      request.routing =
+          RoutingEvaluator(elaborator_, sources_, diags_, context_).evaluate(*cast<ast::WorkRouting>(item), scope);
       break;
     case ast::WorkItemKind::Set: {
       auto *set = cast<ast::WorkSet>(item);
@@ -458,6 +462,8 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
 /// What the plan says beyond elaboration, in the program's own names.
 void completeProgram(Program &program, const Request &request, const SourceManager &sources, Diagnostics &diags) {
   PlanCompleter(program, sources, diags).run(request.plan);
+  program.routing = request.routing;
+  checkRouting(program, diags);
   forgetTypes(program);
   bool cached = program.mode == Mode::Prefill || program.mode == Mode::Decode;
   if (cached && program.plan.microBatches != 1)

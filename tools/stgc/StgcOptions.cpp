@@ -100,6 +100,12 @@ cl::opt<TraceTarget> target("target", cl::desc("whose rules the traces follow:")
                             cl::values(clEnumValN(TraceTarget::AstraSim, "astra-sim", "ASTRA-sim (default)"),
                                        clEnumValN(TraceTarget::Chakra, "chakra", "any reader of Chakra traces")),
                             cl::init(TraceTarget::AstraSim), cl::sub(buildCommand), cl::cat(category));
+cl::opt<UnevenExchange>
+    exchange("a2av", cl::desc("how all-to-alls of uneven parts (`routing zipf`) are written:"),
+             cl::values(clEnumValN(UnevenExchange::Pad, "pad", "all parts as large as the largest (default)"),
+                        clEnumValN(UnevenExchange::Peers, "p2p", "a send and a receive for each peer, true sizes")),
+             cl::init(UnevenExchange::Pad), cl::sub(buildCommand), cl::sub(reportCommand), cl::sub(explainCommand),
+             cl::cat(category));
 cl::opt<unsigned> threads("j", cl::Prefix, cl::value_desc("n"),
                           cl::desc("threads that write files; 0: as many as the machine has"), cl::init(0),
                           cl::sub(buildCommand), cl::cat(category));
@@ -267,6 +273,7 @@ std::optional<StgcOptions> parseStgcOptions(int argc, char **argv) {
   compile.settings.assign(settings.begin(), settings.end());
   compile.workload = workload;
   compile.hbm = hbm;
+  compile.exchange = exchange;
   compile.argv0 = argv[0];
   StgcOptions options;
   options.format = format;

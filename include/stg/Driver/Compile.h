@@ -13,12 +13,13 @@
 namespace stg {
 
 struct CompileOptions {
-  std::vector<std::string> includePath; ///< `-I`, first wins
-  std::vector<std::string> settings;    ///< `--set` texts
-  std::string workload;                 ///< `-w`, or empty for all
-  std::string argv0;                    ///< to find the standard library beside the program
-  Level level = Level::Scheduled;       ///< where the passes stop
-  std::string hbm;                      ///< `--hbm`, the memory of a rank, as given; or empty
+  std::vector<std::string> includePath;          ///< `-I`, first wins
+  std::vector<std::string> settings;             ///< `--set` texts
+  std::string workload;                          ///< `-w`, or empty for all
+  std::string argv0;                             ///< to find the standard library beside the program
+  Level level = Level::Scheduled;                ///< where the passes stop
+  UnevenExchange exchange = UnevenExchange::Pad; ///< `--a2av`
+  std::string hbm;                               ///< `--hbm`, the memory of a rank, as given; or empty
 };
 
 struct CompiledWorkload {

@@ -17,6 +17,7 @@
 #include "stg/IR/Layout.h"
 #include "stg/IR/Mesh.h"
 #include "stg/IR/Plan.h"
+#include "stg/IR/Routing.h"
 #include "stg/IR/Types.h"
 #include "stg/Support/Interner.h"
 #include "stg/Support/SourceManager.h"
@@ -528,6 +529,8 @@ struct Program {
   std::vector<ProgramOutput> outputs;
   /// Split rules, optimizers, micro-batches.
   Plan plan;
+  /// Of the tokens that are sent to experts.
+  Routing routing;
   /// From `cut-stages` on, if the plan has one.
   std::optional<Pipeline> pipeline;
   /// f32 scalars that Tally ops add to during a step and Total ops read: the loss, the squared gradient norm. Zero when
