@@ -91,7 +91,10 @@ uint64_t phaseOf(Part part) {
 
 class Grouping {
 public:
-  Grouping(const Body &body, IRContext &context, RankShare share) : body_(body), context_(context), share_(share) {}
+  Grouping(const Body &body, IRContext &context, RankShare share, ExpertLoads loads = {})
+      : body_(body), context_(context), share_(share) {
+    result_.loads = std::move(loads);
+  }
 
   BodyKernels run() {
     traceViews();
@@ -247,24 +250,42 @@ private:
 
   void account(uint32_t index) {
     Kernel &kernel = result_.kernels[index];
-    kernel.flops = {context_.dims.constant(int64_t(0)), context_.dims.constant(int64_t(0))};
-    kernel.bytes = context_.dims.constant(int64_t(0));
+    kernel.flops = {zero(), zero()};
+    kernel.bytes = zero();
     addReads(kernel, index);
     for (OpId id : kernel.ops) {
       const Op &op = body_.op(id);
       OpCost cost = share_.costOf(op, body_);
       kernel.flops.contraction = kernel.flops.contraction + cost.contraction;
       kernel.flops.other = kernel.flops.other + cost.other;
+      addUneven(kernel, result_.loads.splitOf(op), cost.contraction + cost.other, zero());
       if (op.kind == OpKind::Accumulate)
         kernel.bytes = kernel.bytes + bufferBytes(body_.weights[op.get<SlotFields>().slot]) * 2;
       for (ValueId result : op.results) {
         if (op.kind != OpKind::Append && !leaves_[result.index])
           continue;
         kernel.writes.push_back(result);
-        kernel.bytes = kernel.bytes + bytesOf(op.kind == OpKind::Append ? op.operands[1] : result);
+        addBytes(kernel, op.kind == OpKind::Append ? op.operands[1] : result);
       }
     }
     addDeclared(kernel);
+  }
+
+  DimExpr zero() const { return context_.dims.constant(int64_t(0)); }
+
+  void addBytes(Kernel &kernel, ValueId value) {
+    kernel.bytes = kernel.bytes + bytesOf(value);
+    addUneven(kernel, result_.loads.splitOf(value), zero(), bytesOf(value));
+  }
+
+  static void addUneven(Kernel &kernel, uint32_t split, DimExpr flops, DimExpr bytes) {
+    if (split == ExpertLoads::kEven)
+      return;
+    auto known = llvm::find_if(kernel.uneven, [&](const UnevenCost &each) { return each.split == split; });
+    if (known == kernel.uneven.end())
+      kernel.uneven.push_back({split, flops, bytes});
+    else
+      *known = {split, known->flops + flops, known->bytes + bytes};
   }
 
   DimExpr bufferBytes(const WeightSlot &slot) const {
@@ -275,7 +296,11 @@ private:
 
   /// Each value once, though read in two places; what is read whole is not read in parts as well.
   void addReads(Kernel &kernel, uint32_t index) {
-    std::vector<std::pair<ValueId, DimExpr>> parts;
+    struct ReadPart {
+      ValueId source, taken;
+      DimExpr bytes;
+    };
+    std::vector<ReadPart> parts;
     llvm::SmallVector<ValueId, 4> whole;
     for (OpId id : kernel.ops) {
       const Op &op = body_.op(id);
@@ -289,7 +314,7 @@ private:
           // The same local slice twice is one.
           ValueId part = takenPart_[op.operands[i].index];
           if (!part || readsPart(op, i) || std::exchange(partMarks_[part.index], index) != index)
-            parts.push_back({source, bytes});
+            parts.push_back({source, readsPart(op, i) ? op.results[0] : part, bytes});
         } else if (!isWhole_[source.index]) {
           isWhole_[source.index] = true;
           whole.push_back(source);
@@ -297,10 +322,12 @@ private:
       }
     }
     for (ValueId value : whole)
-      kernel.bytes = kernel.bytes + bytesOf(value);
-    for (const auto &[value, bytes] : parts)
-      if (!isWhole_[value.index])
-        kernel.bytes = kernel.bytes + bytes;
+      addBytes(kernel, value);
+    for (const ReadPart &part : parts)
+      if (!isWhole_[part.source.index]) {
+        kernel.bytes = kernel.bytes + part.bytes;
+        addUneven(kernel, result_.loads.splitOf(part.taken), zero(), part.bytes);
+      }
     for (ValueId value : whole)
       isWhole_[value.index] = false;
   }
@@ -314,6 +341,9 @@ private:
     if (!declared)
       return;
     kernel.bytes = declared;
+    // What it declares follows its tokens.
+    for (UnevenCost &uneven : kernel.uneven)
+      uneven.bytes = uneven.split == result_.loads.splitOf(first) ? declared : zero();
     for (OpId id : kernel.ops)
       if (body_.op(id).kind == OpKind::Accumulate)
         kernel.bytes = kernel.bytes + bufferBytes(body_.weights[body_.op(id).get<SlotFields>().slot]) * 2;
@@ -339,7 +369,7 @@ private:
 } // namespace
 
 BodyKernels groupKernels(const Body &body, const Program &program) {
-  return Grouping(body, *program.context, RankShare(program)).run();
+  return Grouping(body, *program.context, RankShare(program), ExpertLoads(program, body)).run();
 }
 
 BodyKernels groupKernels(const Body &body, IRContext &context) {

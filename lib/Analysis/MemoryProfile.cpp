@@ -3,6 +3,7 @@
 #include "stg/Analysis/Reductions.h"
 #include "stg/IR/LayoutOps.h"
 #include "llvm/ADT/STLExtras.h"
+#include <map>
 
 namespace stg {
 
@@ -54,6 +55,7 @@ public:
   std::optional<BodyProfile> run() {
     out_.kernels = groupKernels(body_, program_);
     places_ = memoryPlaces(body_, out_.kernels);
+    findPadded();
     inputLives_.resize(body_.inputs.size());
     placeSteps();
     if (!findTensors())
@@ -161,6 +163,31 @@ private:
     return true;
   }
 
+  /// Both ends of an all-to-all whose parts are padded are as large as it.
+  void findPadded() {
+    const ExpertLoads &loads = out_.kernels.loads;
+    if (loads.splits() == 0 || program_.routing.exchange != UnevenExchange::Pad)
+      return;
+    for (const Op &op : body_.ops)
+      if (std::optional<ExpertExchange> exchange = exchangeOf(op, body_, program_, loads);
+          exchange && exchange->isAllToAll())
+        for (size_t i = 0; i < op.operands.size(); ++i)
+          for (ValueId end : {op.operands[i], op.results[i]}) {
+            const ExpertExchange::Part &part = exchange->parts[i];
+            LoadRatio ratio = part.split == ExpertLoads::kEven ? LoadRatio() : loads.greatest(part.split);
+            padded_[out_.kernels.source[end.index]] =
+                static_cast<int64_t>(ratio.of(part.bytes, exchange->members)) * exchange->members;
+          }
+  }
+
+  /// What the rank whose experts get most holds.
+  int64_t ofFullest(ValueId value, int64_t bytes) const {
+    if (auto known = padded_.find(value); known != padded_.end())
+      return known->second;
+    uint32_t split = out_.kernels.loads.splitOf(value);
+    return split == ExpertLoads::kEven ? bytes : static_cast<int64_t>(out_.kernels.loads.greatest(split).of(bytes));
+  }
+
   bool add(ValueId value, uint32_t step) {
     std::optional<int64_t> bytes = memorySize(out_.streams->bytesOf(value));
     if (!bytes)
@@ -168,7 +195,7 @@ private:
     out_.tensorOf[value.index] = static_cast<uint32_t>(out_.tensors.size());
     MemoryTensor &tensor = out_.tensors.emplace_back();
     tensor.value = value;
-    tensor.bytes = *bytes;
+    tensor.bytes = ofFullest(value, *bytes);
     tensor.lives[indexOf(runs_[step])].made = nodes_[step];
     if (merged_[step] != kNever)
       tensor.lives[indexOf(*mergedOf(runs_[step]))].made = merged_[step];
@@ -395,6 +422,7 @@ private:
 
   const Program &program_;
   const Body &body_;
+  std::map<ValueId, int64_t> padded_; ///< bytes
   BodyProfile out_;
   std::vector<MemoryPlace> places_;
   /// By step: its run, its node there and in the merged backward.

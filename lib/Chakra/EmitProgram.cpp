@@ -15,7 +15,7 @@ namespace stg {
 namespace {
 
 bundle::TraceInfo traceOf(const TraceOutput &output, const ProcessGroups &groups, const TraceMetadata &metadata,
-                          uint32_t classes) {
+                          const RankClasses &classes) {
   bundle::TraceInfo trace;
   trace.folder = output.folder;
   trace.prefix = output.prefix;
@@ -25,9 +25,9 @@ bundle::TraceInfo traceOf(const TraceOutput &output, const ProcessGroups &groups
   trace.producer = "stgc " + metadata.compilerVersion;
   trace.groupDigits = groups.digits();
   trace.groups = groups.formulas();
-  trace.classDigits = classDigits(*output.program);
-  for (uint32_t i = 0; i < classes; ++i)
-    trace.classes.push_back({.ranks = ranksOf(*output.program, i), .fields = {}, .segments = {}});
+  trace.classDigits = classes.digits();
+  for (uint32_t i = 0; i < classes.count(); ++i)
+    trace.classes.push_back({.ranks = classes.ranks(i), .fields = {}, .segments = {}});
   return trace;
 }
 
@@ -131,6 +131,10 @@ TraceMetadata metadataOf(const Program &program, const ProcessGroups &groups, ll
   for (const GroupKind &kind : groups.kinds())
     metadata.groupKinds += (metadata.groupKinds.empty() ? "" : " ") + kind.axes;
   metadata.groupStride = groups.stride();
+  if (program.routing.isUneven()) {
+    metadata.routing = toString(program.routing);
+    metadata.unevenExchange = spelling(program.routing.exchange);
+  }
   metadata.programHash = fmt::format("{:016x}", llvm::xxh3_64bits(toString(program)));
   return metadata;
 }
@@ -166,7 +170,7 @@ Outcome emitPrograms(llvm::MutableArrayRef<TraceOutput> outputs, const EmitOptio
       sink = std::move(*opened);
     }
     TraceMetadata metadata = metadataOf(*output.program, groups, options.compilerVersion);
-    bundle::TraceInfo trace = traceOf(output, groups, metadata, unroller->classes());
+    bundle::TraceInfo trace = traceOf(output, groups, metadata, unroller->rankClasses());
     EncodeOptions encoding{
         .annotate = options.annotate, .orderDeps = options.orderDeps, .groupDigits = groups.digits()};
     // What would tell files apart that are one.

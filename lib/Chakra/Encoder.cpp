@@ -203,7 +203,7 @@ EncodedMetadata encode(const TraceMetadata &metadata, RankInMetadata rankInMetad
       "num_ops: floating-point operations, a multiply-add is 2; tensor_size, comm_size: bytes";
   std::string producer = "stgc " + metadata.compilerVersion;
   std::string body(kFixedPart + producer.size() + metadata.mesh.size() + metadata.programHash.size() + kUnits.size() +
-                       metadata.groupKinds.size(),
+                       metadata.groupKinds.size() + metadata.routing.size(),
                    0);
   char *out = body.data();
   *out++ = kMetadataVersion;
@@ -220,6 +220,10 @@ EncodedMetadata encode(const TraceMetadata &metadata, RankInMetadata rankInMetad
   if (!metadata.groupKinds.empty()) {
     out = putText(out, kMetadataAttr, "group_kinds", metadata.groupKinds);
     out = putNumber(out, kMetadataAttr, "group_stride", kUint32Val, metadata.groupStride);
+  }
+  if (!metadata.routing.empty()) {
+    out = putText(out, kMetadataAttr, "routing", metadata.routing);
+    out = putText(out, kMetadataAttr, "a2av", metadata.unevenExchange);
   }
   out = putText(out, kMetadataAttr, "program", metadata.programHash);
   out = putText(out, kMetadataAttr, "units", kUnits);
@@ -283,6 +287,8 @@ char *NodeEncoder::putAttributes(char *out, const TraceNode &node, FieldEnds &en
     out = putNumber(out, kNodeAttr, "comm_size", kInt64Val, node.bytes);
     out = putGroup(out, node.group, options_.groupDigits);
     ends.group = static_cast<uint32_t>(out - begin);
+    if (node.trueBytes != 0)
+      out = putNumber(out, kNodeAttr, "stg.true_bytes", kInt64Val, node.trueBytes);
     break;
   case TraceNodeKind::Send:
   case TraceNodeKind::Recv:
@@ -292,6 +298,8 @@ char *NodeEncoder::putAttributes(char *out, const TraceNode &node, FieldEnds &en
     out = putPaddedNumber(out, kNodeAttr, "comm_dst", kInt32Val, node.destinationRank);
     ends.destination = static_cast<uint32_t>(out - begin);
     out = putNumber(out, kNodeAttr, "comm_tag", kInt32Val, node.tag);
+    if (node.paddedBytes != 0)
+      out = putNumber(out, kNodeAttr, "stg.padded_bytes", kInt64Val, node.paddedBytes);
     break;
   }
   if (options_.annotate != Annotate::None && !node.opType.empty())

@@ -185,6 +185,9 @@ void printText(const TraceStats &stats, llvm::raw_ostream &out) {
   printTable(out, "type", stats.byType());
   printTable(out, "op_type", stats.byOp());
   printTable(out, "collective", stats.byCollective());
+  if (const UnevenTotals &uneven = stats.uneven(); uneven.nodes != 0)
+    out << fmt::format("uneven parts: {}, {} bytes, {} padded\n", nodesText(uneven.nodes), number(uneven.trueBytes),
+                       number(uneven.paddedBytes));
   printClasses(stats, out);
   if (stats.machine())
     printRooflines(stats, out);
@@ -213,6 +216,12 @@ void printJson(const TraceStats &stats, llvm::raw_ostream &out) {
     table("types", stats.byType());
     table("op_types", stats.byOp());
     table("collectives", stats.byCollective());
+    if (stats.uneven().nodes != 0)
+      json.attributeObject("uneven", [&] {
+        json.attribute("nodes", stats.uneven().nodes);
+        sum("true_bytes", stats.uneven().trueBytes);
+        sum("padded_bytes", stats.uneven().paddedBytes);
+      });
     if (stats.machine())
       json.attributeObject("machine", [&] {
         json.attribute("peak_tflops", stats.machine()->peakTflops);

@@ -4,6 +4,7 @@
 #include "stg/Analysis/AxesText.h"
 #include "stg/Analysis/Communication.h"
 #include "stg/Analysis/Cost.h"
+#include "stg/Analysis/UnevenTraffic.h"
 #include "stg/Analysis/ValueLabels.h"
 #include "stg/Driver/Explain.h"
 #include <fmt/format.h>
@@ -19,7 +20,7 @@ class CommunicationText {
 public:
   CommunicationText(const Program &program, ReportStyle style, const SourceManager &sources, llvm::raw_ostream &os)
       : program_(program), style_(style), sources_(sources), os_(os), atoms_(program.mesh.atoms()),
-        paths_(bodyPaths(program)) {}
+        paths_(bodyPaths(program)), uneven_(program) {}
 
   void print() {
     std::vector<CommunicationRow> rows = rowsOfAllRanks();
@@ -143,6 +144,9 @@ private:
                        sizeText(row), count, where, tensor);
     if (!places.empty())
       os_ << "      on     " << places << "\n";
+    if (std::optional<ExchangeBytes> bytes = uneven_.bytesOf(row))
+      os_ << fmt::format("      uneven {} to {} bytes of a rank, {} padded\n", bytes->least, bytes->most,
+                         bytes->padded);
     const Value &from = body.value(op.operands[0]), &to = body.value(op.results[0]);
     os_ << fmt::format("      {} -> {}\n", layoutText(*from.layout, from, program_),
                        layoutText(*to.layout, to, program_));
@@ -228,6 +232,7 @@ private:
   std::vector<MeshAtom> atoms_;
   std::map<std::pair<uint32_t, uint32_t>, Counts> counts_; ///< by first unit of the body, and op
   std::vector<BodyPath> paths_;
+  UnevenCommunication uneven_;
 };
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "PathText.h"
 #include "ScheduleRuns.h"
 #include "WorkloadCosts.h"
+#include "stg/Analysis/UnevenTraffic.h"
 #include "stg/Support/CountText.h"
 #include "llvm/ADT/STLExtras.h"
 #include <fmt/format.h>
@@ -264,6 +265,20 @@ private:
     for (const CommunicationSum &row : costs_.rank().communication)
       os_ << fmt::format("  {:<18} {:<18} {:>8}  {:>18}  {:>16}\n", row.kind, row.axes, row.groupSize, row.count,
                          bytes(row.bytes));
+    printRouting();
+  }
+
+  void printRouting() {
+    if (!program_.routing.isUneven())
+      return;
+    UnevenTraffic traffic = UnevenCommunication(program_).total();
+    os_ << fmt::format(
+        "\n  routing {}: figures are means over ranks; between experts, on all ranks, {} bytes, {} padded\n",
+        toString(program_.routing), withCommas(traffic.trueBytes), withCommas(traffic.paddedBytes));
+    for (const ExpertFamily &family : traffic.families)
+      os_ << fmt::format("  {}: each of {} ranks sends {} tokens to {} experts, {} at most to one, {} dropped\n",
+                         program_.text(family.experts).str(), family.senders, family.sent, family.count,
+                         *std::max_element(family.taken.begin(), family.taken.end()), family.dropped());
   }
 
   void printWeights() {

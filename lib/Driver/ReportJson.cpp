@@ -3,6 +3,7 @@
 #include "MemoryFacts.h"
 #include "ScheduleRuns.h"
 #include "WorkloadCosts.h"
+#include "stg/Analysis/UnevenTraffic.h"
 #include "stg/Driver/Report.h"
 #include "llvm/Support/JSON.h"
 #include <algorithm>
@@ -33,6 +34,8 @@ public:
                         {"opVisits", static_cast<int64_t>(workload_.opVisits)}};
     if (program_.pipeline)
       report["schedule"] = schedule();
+    if (program_.routing.isUneven())
+      report["routing"] = routing();
     return report;
   }
 
@@ -54,6 +57,23 @@ private:
     for (const SizeParameter &size : program_.sizes)
       sizes[program_.text(size.name)] = size.symbol.size().value_or(0);
     return sizes;
+  }
+
+  json::Object routing() const {
+    UnevenTraffic traffic = UnevenCommunication(program_).total();
+    json::Array experts;
+    for (const ExpertFamily &family : traffic.families)
+      experts.push_back(json::Object{{"dim", program_.text(family.experts)},
+                                     {"senders", family.senders},
+                                     {"slots", family.slotsPerSender},
+                                     {"sent", family.sent},
+                                     {"tokens", json::Array(family.taken)},
+                                     {"dropped", family.dropped()}});
+    return json::Object{{"kind", toString(program_.routing)},
+                        {"a2av", spelling(program_.routing.exchange)},
+                        {"experts", std::move(experts)},
+                        {"true_bytes", static_cast<int64_t>(std::min<Int128>(traffic.trueBytes, INT64_MAX))},
+                        {"padded_bytes", static_cast<int64_t>(std::min<Int128>(traffic.paddedBytes, INT64_MAX))}};
   }
 
   json::Object schedule() const {

@@ -27,7 +27,7 @@ private:
   IRContext &context_;
 };
 
-/// Whether the routing fits the experts of the elaborated model (E640, E641).
+/// Whether the routing fits the experts of the elaborated model (E640, E648).
 void checkRouting(const Program &program, Diagnostics &diags);
 
 } // namespace stg

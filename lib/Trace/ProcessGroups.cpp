@@ -72,8 +72,10 @@ ProcessGroups::ProcessGroups(const Program &program) : atoms_(program.mesh.atoms
     if (seen[unit.body.index])
       continue;
     seen[unit.body.index] = true;
-    for (const Op &op : program.body(unit).ops)
-      if (isCollective(op.kind))
+    const Body &body = program.body(unit);
+    ExpertLoads loads(program, body);
+    for (const Op &op : body.ops)
+      if (isCollective(op.kind) && !isMessages(exchangeOf(op, body, program, loads), program))
         addKind(op.get<CollectiveFields>().atoms, program.mesh);
   }
   if (program.pipeline) {

@@ -8,8 +8,11 @@
 //===----------------------------------------------------------------------===//
 #include "RankUnroller.h"
 #include "ActionOrder.h"
+#include "Arrivals.h"
+#include "BatchRecords.h"
+#include "ClassLoads.h"
 #include "GroupMessages.h"
-#include "fmt/format.h"
+#include "NodeNames.h"
 #include "stg/Support/InternalError.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -22,8 +25,10 @@ constexpr uint64_t kRootBytes = static_cast<uint64_t>(kRootMachine.memoryGbps);
 class RankUnroller {
 public:
   RankUnroller(const UnrollPlan &plan, uint32_t rankClass, llvm::function_ref<void(const TraceNode &)> consume)
-      : plan_(plan), program_(plan.program), list_(plan.lists[rankClass]), rankClass_(rankClass), consume_(consume),
-        names_(plan.program, plan.templates, *plan.origins) {
+      : plan_(plan), program_(plan.program), list_(plan.lists[plan.classes->placeOf(rankClass)]), rankClass_(rankClass),
+        place_(plan.classes->placeOf(rankClass)), firstRank_(plan.classes->firstRank(rankClass)), consume_(consume),
+        names_(plan.program, plan.templates, *plan.origins), loads_(plan.program, plan.templates, firstRank_),
+        inGroups_(plan.groups, firstRank_), name_(plan.program) {
     lastAdded_.assign(plan.origins->buffers(), 0);
     tallied_.resize(program_.scalars.size());
     groups_.resize(plan.groups.kinds().size());
@@ -32,7 +37,6 @@ public:
     countActions();
     if (plan.messages)
       received_.resize(plan.messages->count());
-    firstRank_ = plan_.firstRanks[rankClass];
   }
 
   void run() {
@@ -49,7 +53,7 @@ private:
   void placeUnits() {
     offsets_.resize(program_.units.size());
     for (uint32_t u = 0; u < program_.units.size(); ++u) {
-      if (program_.pipeline && !program_.pipeline->runsOn(UnitId(u), rankClass_))
+      if (program_.pipeline && !program_.pipeline->runsOn(UnitId(u), place_))
         continue;
       units_.push_back(UnitId(u));
       for (size_t phase = 0; phase < kPhases; ++phase) {
@@ -64,9 +68,7 @@ private:
 
   void countActions() {
     auto count = [&](size_t position, const Action &action) {
-      if (action.microBatch >= actionsLeft_.size())
-        actionsLeft_.resize(action.microBatch + 1);
-      ++actionsLeft_[action.microBatch];
+      records_.countAction(action.microBatch);
       if (plan_.messages)
         sendsLeft_ += plan_.messages->departures(action).size();
       if (!makesWeightGrad(action))
@@ -80,7 +82,6 @@ private:
       if (list_[i].overlapped)
         count(i, *list_[i].overlapped);
     }
-    records_.resize(actionsLeft_.size());
   }
 
   /// With two copies of a stage, its gradients are complete when both are.
@@ -138,9 +139,9 @@ private:
   }
 
   void runSlot(const Slot &slot) {
-    openRecord(slot.action.microBatch);
+    records_.open(slot.action.microBatch, batchNodes_);
     if (slot.overlapped)
-      openRecord(slot.overlapped->microBatch);
+      records_.open(slot.overlapped->microBatch, batchNodes_);
     Course first = begin(slot.action);
     if (slot.overlapped) {
       Course second = begin(*slot.overlapped);
@@ -156,9 +157,9 @@ private:
       sendWhatIsMade(first);
       runAlone(first);
     }
-    closeRecord(slot.action.microBatch);
+    records_.close(slot.action.microBatch);
     if (slot.overlapped)
-      closeRecord(slot.overlapped->microBatch);
+      records_.close(slot.overlapped->microBatch);
   }
 
   /// In the last backward of a stage the sync of a unit follows its own nodes.
@@ -235,7 +236,7 @@ private:
       return;
     for (size_t i = 0; i < program_.pipeline->sums.size(); ++i) {
       const BufferSum &sum = program_.pipeline->sums[i];
-      if (!llvm::is_contained(sum.ranks, rankClass_))
+      if (!llvm::is_contained(sum.ranks, place_))
         continue;
       llvm::SmallVector<uint32_t, 8> buffers;
       if (const auto *unit = std::get_if<UnitId>(&sum.of)) {
@@ -251,16 +252,13 @@ private:
   }
 
   void emitSum(const BufferSum &sum, llvm::ArrayRef<uint32_t> buffers, uint64_t bytes) {
-    const auto *unit = std::get_if<UnitId>(&sum.of);
     TraceNode node;
     node.kind = TraceNodeKind::Collective;
     node.collective = TraceCollective::AllReduce;
     node.groupKind = plan_.groups.kindOfSum(sum.ranks);
     node.group = groupOf(node.groupKind);
     node.bytes = bytes;
-    std::string name = unit ? program_.unitPath(program_.units[unit->index])
-                            : program_.text(program_.weights[std::get<WeightId>(sum.of).index].name).str();
-    setName(fmt::format("S:{}/all_reduce({})", name, plan_.groups.kinds()[node.groupKind].axes));
+    name_.setSum(sum, plan_.groups.kinds()[node.groupKind].axes);
     dataDeps_.clear();
     for (uint32_t buffer : buffers)
       if (lastAdded_[buffer] != 0)
@@ -284,7 +282,7 @@ private:
     for (uint32_t transfer : plan_.messages->arrivals(action)) {
       // Earlier messages of the sender are posted first.
       uint32_t sender = plan_.messages->sender(transfer, action.microBatch);
-      auto order = plan_.messages->between(sender, rankClass_);
+      auto order = plan_.messages->between(sender, place_);
       for (size_t &next = posted_[sender]; next <= plan_.messages->tag(transfer, action.microBatch); ++next)
         emitReceive(sender, order[next]);
     }
@@ -294,24 +292,20 @@ private:
     return plan_.templateOf(transfer.value.unit).outputs[transfer.value.output];
   }
 
-  TraceNode message(uint32_t transferNumber, uint32_t microBatch) const {
-    TraceNode node;
-    node.bytes = std::max<uint64_t>(tensorOf(program_.pipeline->transfers[transferNumber]).bytes, 1);
-    node.sourceRank = plan_.firstRanks[plan_.messages->sender(transferNumber, microBatch)];
-    node.destinationRank = plan_.firstRanks[plan_.messages->receiver(transferNumber, microBatch)];
-    node.tag = plan_.messages->tag(transferNumber, microBatch);
-    return node;
+  uint32_t firstRankAt(uint32_t place) const { return plan_.classes->firstRank(plan_.classes->at(place, rankClass_)); }
+
+  uint64_t bytesOf(UnitId unit, const TensorTemplate &tensor) const {
+    return loads_.bytesOf(program_.units[unit.index].body, tensor);
   }
 
-  /// `F3:blocks[7].x/send(pp+1)`.
-  void nameMessage(const Transfer &transfer, uint32_t microBatch, llvm::StringRef what, uint32_t peer) {
-    const Unit &unit = program_.units[transfer.value.unit.index];
-    const Body &body = program_.body(unit);
-    setName(
-        fmt::format("{}{}:{}/{}({}{:+d})", transfer.isForward() ? 'F' : 'B', microBatch,
-                    TensorNames::join(program_.unitPath(unit), program_.text(body.outputs[transfer.value.output].name)),
-                    std::string_view(what), program_.plan.pipeline ? program_.plan.pipeline->axis : "",
-                    int64_t{peer} - int64_t{rankClass_}));
+  TraceNode message(uint32_t transferNumber, uint32_t microBatch) const {
+    TraceNode node;
+    const Transfer &transfer = program_.pipeline->transfers[transferNumber];
+    node.bytes = std::max<uint64_t>(bytesOf(transfer.value.unit, tensorOf(transfer)), 1);
+    node.sourceRank = firstRankAt(plan_.messages->sender(transferNumber, microBatch));
+    node.destinationRank = firstRankAt(plan_.messages->receiver(transferNumber, microBatch));
+    node.tag = plan_.messages->tag(transferNumber, microBatch);
+    return node;
   }
 
   void emitMessage(TraceNode &node, const Transfer &transfer, uint32_t microBatch) {
@@ -320,7 +314,7 @@ private:
     TraceTensor tensor;
     if (annotates()) {
       name = names_.nameOf(transfer.value.unit, tensorOf(transfer), microBatch);
-      tensor = {name, tensorOf(transfer).bytes};
+      tensor = {name, bytesOf(transfer.value.unit, tensorOf(transfer))};
       (node.kind == TraceNodeKind::Send ? annotations.inputs : annotations.outputs) = tensor;
       annotations.part = spelling(transfer.isForward() ? Part::Forward : Part::InputGrad);
       annotations.microBatch = microBatch;
@@ -333,7 +327,7 @@ private:
     TraceNode node = message(transferNumber, microBatch);
     node.kind = TraceNodeKind::Send;
     uint32_t receiver = plan_.messages->receiver(transferNumber, microBatch);
-    nameMessage(transfer, microBatch, "send", receiver);
+    name_.setMessage(transfer, microBatch, "send", int64_t{receiver} - int64_t{place_});
     dataDeps_.clear();
     dependOn(plan_.origins->output(transfer.value), microBatch);
     // One order of sends and collectives, or one for each receiver.
@@ -347,7 +341,7 @@ private:
     const Transfer &transfer = program_.pipeline->transfers[what.transfer];
     TraceNode node = message(what.transfer, what.microBatch);
     node.kind = TraceNodeKind::Recv;
-    nameMessage(transfer, what.microBatch, "recv", sender);
+    name_.setMessage(transfer, what.microBatch, "recv", int64_t{sender} - int64_t{place_});
     dataDeps_.clear();
     chain(node, lastReceived_[sender]);
     emitMessage(node, transfer, what.microBatch);
@@ -367,25 +361,9 @@ private:
     return groups_[kind];
   }
 
-  void openRecord(uint32_t microBatch) {
-    std::vector<uint64_t> &record = records_[microBatch];
-    if (!record.empty() || batchNodes_ == 0)
-      return;
-    if (!spareRecords_.empty()) {
-      record = std::move(spareRecords_.back());
-      spareRecords_.pop_back();
-    }
-    record.resize(batchNodes_);
-  }
-
-  void closeRecord(uint32_t microBatch) {
-    if (--actionsLeft_[microBatch] == 0)
-      spareRecords_.push_back(std::move(records_[microBatch]));
-  }
-
   uint64_t &idOf(UnitId unit, NodePlace place, uint32_t microBatch) {
     size_t offset = offsets_[unit.index][static_cast<size_t>(place.phase)] + place.index;
-    return runsPerBatch(place.phase) ? records_[microBatch][offset] : stepIds_[offset];
+    return runsPerBatch(place.phase) ? records_.at(microBatch, offset) : stepIds_[offset];
   }
 
   void emitPhase(UnitId unit, Phase phase) {
@@ -393,40 +371,9 @@ private:
       emitNode(unit, {phase, i}, 0);
   }
 
-  void setName(std::string name) {
-    name_ = std::move(name);
-    namedUnit_ = UnitId();
-  }
-
-  /// `F3:blocks[7].attn.q`; nodes of one unit and micro-batch share the beginning.
-  void setName(UnitId unit, const NodeTemplate &from, bool isPerBatch, uint32_t microBatch) {
-    uint64_t batch = isPerBatch ? microBatch : ~uint64_t{0};
-    if (namedUnit_ != unit || namedBatch_ != batch) {
-      namedUnit_ = unit;
-      namedBatch_ = batch;
-      name_ = isPerBatch ? "F" + std::to_string(microBatch) + ":" : "S:";
-      std::string path = program_.unitPath(program_.units[unit.index]);
-      hasPath_ = !path.empty();
-      name_ += path;
-      prefix_ = name_.size();
-    }
-    name_.resize(prefix_);
-    name_[0] = from.action;
-    if (from.name.empty())
-      return;
-    if (hasPath_ && from.name[0] != '/')
-      name_ += '.';
-    name_ += from.name;
-  }
-
   void fillGroupMessage(UnitId unit, const NodeTemplate &from, uint32_t microBatch, TraceNode &node) {
     bool isSend = from.kind == TraceNodeKind::Send;
-    uint32_t peer = plan_.groups.formulas()[from.groupKind].memberBehind(firstRank_, from.shift);
-    node.likeness = 0;
-    node.groupKind = from.groupKind;
-    node.shift = from.shift;
-    node.sourceRank = isSend ? firstRank_ : peer;
-    node.destinationRank = isSend ? peer : firstRank_;
+    inGroups_.address(from, node);
     chain(node, isSend && isAstraSim() ? lastCommunication_[0] : inGroups_.last(from));
     node.tag = isSend ? inGroups_.tagOfSend(node.id) : inGroups_.tagOfReceive(idOf(unit, from.send, microBatch));
   }
@@ -434,12 +381,16 @@ private:
   void emitNode(UnitId unit, NodePlace place, uint32_t microBatch) {
     const NodeTemplate &from = plan_.templateOf(unit).at(place);
     bool isPerBatch = runsPerBatch(place.phase);
-    setName(unit, from, isPerBatch, microBatch);
+    name_.set(unit, from, isPerBatch, microBatch);
+    collectDependencies(unit, from, microBatch);
+    if (from.isMessages) {
+      idOf(unit, place, microBatch) = emitExchange(unit, from, isPerBatch, microBatch);
+      return;
+    }
     TraceNode node;
     node.kind = from.kind;
     node.likeness = from.number;
-    node.bytes = std::max<uint64_t>(from.bytes, 1);
-    collectDependencies(unit, from, microBatch);
+    loads_.weigh(program_.units[unit.index].body, from, node);
     if (from.kind == TraceNodeKind::Collective) {
       node.collective = from.collective;
       node.groupKind = from.groupKind;
@@ -453,7 +404,7 @@ private:
       chain(node, from.kind == TraceNodeKind::MemLoad ? lastLoaded_ : lastStored_);
     } else {
       node.opType = from.opType;
-      node.flops = std::max<uint64_t>(from.flops, 1);
+      node.flops = std::max<uint64_t>(node.flops, 1);
       uint64_t none = 0;
       chain(node, from.addsShards ? none : lastCompute_);
       if (previous_ == 0 && dataDeps_.empty() && isAstraSim() && node.bytes < kRootBytes) {
@@ -480,6 +431,32 @@ private:
       finish(node);
   }
 
+  /// The messages of an all-to-all whose parts are uneven; gives what stands for what it brings.
+  uint64_t emitExchange(UnitId unit, const NodeTemplate &from, bool isPerBatch, uint32_t microBatch) {
+    arrivals_.expand(dataDeps_);
+    llvm::SmallVector<uint64_t, 8> reads = dataDeps_, brings = dataDeps_;
+    bool isFirst = true; // with annotations it writes the tensor
+    uint32_t tag = inGroups_.tagOfExchange();
+    for (const PeerMessage &message : loads_.messagesOf(from)) {
+      uint64_t &last = message.isSend ? arrivals_.lastTo(message.peer) : arrivals_.lastFrom(message.peer);
+      TraceNode node = message.node(firstRank_, tag);
+      name_.set(unit, from, isPerBatch, microBatch);
+      name_.append(message.suffix(from.axes));
+      if (message.isSend)
+        dataDeps_ = reads;
+      else
+        dataDeps_.clear();
+      chain(node, message.isSend && isAstraSim() ? lastCommunication_[0] : last);
+      if (!message.isSend)
+        brings.push_back(node.id);
+      if (annotates())
+        emitAnnotated(unit, from, node, isPerBatch, microBatch, message.isSend, std::exchange(isFirst, false));
+      else
+        finish(node);
+    }
+    return arrivals_.add(brings);
+  }
+
   /// Gives the node its id and its place in an order.
   void chain(TraceNode &node, uint64_t &last) {
     node.id = nextId_++;
@@ -495,7 +472,8 @@ private:
   }
 
   void finish(TraceNode &node) {
-    node.name = name_;
+    arrivals_.expand(dataDeps_);
+    node.name = name_.text();
     node.dataDeps = dataDeps_;
     llvm::sort(order_);
     node.ctrlDeps = order_;
@@ -538,16 +516,21 @@ private:
     dataDeps_.erase(std::unique(dataDeps_.begin(), dataDeps_.end()), dataDeps_.end());
   }
 
-  void emitAnnotated(UnitId unit, const NodeTemplate &from, TraceNode &node, bool isPerBatch, uint32_t microBatch) {
+  void emitAnnotated(UnitId unit, const NodeTemplate &from, TraceNode &node, bool isPerBatch, uint32_t microBatch,
+                     bool isReader = true, bool isWriter = true) {
     std::vector<std::string> names;
     names.reserve(from.reads.size() + from.writes.size());
     auto named = [&](const std::vector<TensorTemplate> &tensors) {
       std::vector<TraceTensor> list;
       for (const TensorTemplate &tensor : tensors)
-        list.push_back({names.emplace_back(names_.nameOf(unit, tensor, microBatch)), tensor.bytes});
+        list.push_back({names.emplace_back(names_.nameOf(unit, tensor, microBatch)), bytesOf(unit, tensor)});
       return list;
     };
-    std::vector<TraceTensor> inputs = named(from.reads), outputs = named(from.writes);
+    std::vector<TraceTensor> inputs, outputs;
+    if (isReader)
+      inputs = named(from.reads);
+    if (isWriter)
+      outputs = named(from.writes);
     TraceAnnotations annotations{.extents = from.extents,
                                  .dtype = from.dtype,
                                  .part = from.part,
@@ -563,22 +546,22 @@ private:
   const UnrollPlan &plan_;
   const Program &program_;
   const ActionList &list_;
-  uint32_t rankClass_, firstRank_ = 0;
+  uint32_t rankClass_, place_, firstRank_; ///< place_: in the pipeline
   llvm::function_ref<void(const TraceNode &)> consume_;
   TensorNames names_;
+  ClassLoads loads_;
 
   std::vector<UnitId> units_; ///< of this rank, ascending
   /// Per unit and phase: its first node in a record of a micro-batch, or in stepIds_.
   std::vector<std::array<size_t, kPhases>> offsets_;
   size_t batchNodes_ = 0, stepNodes_ = 0;
   std::map<std::pair<uint32_t, ActionKind>, std::vector<OrderedNode>> items_;
-  std::vector<uint32_t> actionsLeft_;  ///< by micro-batch
   std::vector<size_t> lastWeightGrad_; ///< by stage: place in the list
 
   size_t position_ = 0;
   size_t sendsLeft_ = 0;
-  std::vector<UnitId> unsynced_;                              ///< complete, behind sends that are still to come
-  std::vector<std::vector<uint64_t>> records_, spareRecords_; ///< by micro-batch
+  std::vector<UnitId> unsynced_; ///< complete, behind sends that are still to come
+  BatchRecords records_;
   std::vector<uint64_t> stepIds_;
   std::vector<uint64_t> received_; ///< by number of the message
   /// Per gradient buffer: the last node that added to it, or 0.
@@ -600,11 +583,8 @@ private:
   bool gathersOnce_ = false;
   std::map<uint32_t, uint32_t> gathered_; ///< by stage: the unit whose weights are gathered for the step next
 
-  std::string name_;
-  UnitId namedUnit_;
-  uint64_t namedBatch_ = 0;
-  size_t prefix_ = 0;
-  bool hasPath_ = false;
+  NodeName name_;
+  Arrivals arrivals_;
   llvm::SmallVector<uint64_t, 8> dataDeps_;
   llvm::SmallVector<uint64_t, 2> order_; ///< of the node at hand: what it follows
 };

@@ -18,7 +18,7 @@ struct UnrollPlan {
   /// Without a pipeline: all units in one stage, one micro-batch after the other.
   std::vector<uint32_t> firstUnits;
   std::vector<ActionList> lists;
-  std::vector<uint32_t> firstRanks; ///< of each class
+  std::optional<RankClasses> classes;
 
   const BodyTemplate &templateOf(UnitId id) const { return *templates[program.units[id.index].body.index]; }
 };

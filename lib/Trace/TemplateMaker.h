@@ -121,6 +121,7 @@ public:
       result.outputs.push_back(tensor(output.value));
     if (failed_)
       return std::nullopt;
+    result.loads = std::move(kernels_.loads);
     return result;
   }
 
@@ -254,7 +255,8 @@ private:
       name += ".value";
     return {.origin = origin(value),
             .name = std::move(name),
-            .bytes = source.type ? count(streams_.bytesOf(kernels_.source[value.index]), "bytes", maker) : 0};
+            .bytes = source.type ? count(streams_.bytesOf(kernels_.source[value.index]), "bytes", maker) : 0,
+            .split = kernels_.loads.splitOf(kernels_.source[value.index])};
   }
 
   /// Whether tensors of a slot, or of its gradient buffer, are called so.
@@ -365,6 +367,8 @@ private:
     out.opType = opType(kernel);
     out.flops = count(kernel.flops.contraction + kernel.flops.other, "FLOPs", last);
     out.bytes = count(kernel.bytes, "bytes", last);
+    for (const UnevenCost &uneven : kernel.uneven)
+      out.uneven.push_back({uneven.split, count(uneven.flops, "FLOPs", last), count(uneven.bytes, "bytes", last)});
     for (ValueId value : kernel.reads)
       dependOn(value, out);
     for (OpId id : kernel.ops)
@@ -390,21 +394,33 @@ private:
   void fillCollective(const Op &op, NodeTemplate &out) {
     out.kind = TraceNodeKind::Collective;
     out.collective = collectiveOf(op.kind);
-    out.groupKind = groups_.kindOf(op.get<CollectiveFields>().atoms);
     const auto &fields = op.get<CollectiveFields>();
+    out.exchange = exchangeOf(op, body_, program_, kernels_.loads);
+    out.isMessages = isMessages(out.exchange, program_);
+    out.axes = axesText(fields.atoms, program_.mesh);
+    if (!out.isMessages)
+      out.groupKind = groups_.kindOf(fields.atoms);
     if (fields.isStorage && op.kind == OpKind::AllGather && op.part != Part::Step)
       out.ahead = prefetchOf(program_.plan);
     out.reducesShards = reducesToShards(op);
     // What moves the tensors of a whole unit has the unit's name.
     bool isOfUnit = fields.isStorage && op.operands.size() > 1;
-    out.name = fmt::format("{}/{}({})", isOfUnit ? "" : tensorName(op.operands[0]), std::string_view(mnemonic(op.kind)),
-                           groups_.kinds()[out.groupKind].axes);
+    out.name = isOfUnit ? "" : tensorName(op.operands[0]);
+    if (!out.isMessages)
+      out.name += fmt::format("/{}({})", std::string_view(mnemonic(op.kind)), out.axes);
     DimExpr bytes = program_.context->dims.constant(int64_t(0));
     for (ValueId operand : op.operands) {
-      bytes = bytes + share_.bytesOf(body_.value(operand));
+      DimExpr own = share_.bytesOf(body_.value(operand));
+      bytes = bytes + own;
+      if (uint32_t split = kernels_.loads.splitOf(operand); split != ExpertLoads::kEven)
+        out.uneven.push_back({split, 0, count(own, "bytes", op)});
       dependOn(operand, out);
     }
-    out.bytes = std::max<uint64_t>(count(bytes, "bytes", op), op.kind == OpKind::AllGather ? kLeastGathered : 1);
+    out.leastBytes = op.kind == OpKind::AllGather ? kLeastGathered : 1;
+    // A rank without tokens still has something for each member.
+    if (out.exchange || !out.uneven.empty())
+      out.leastBytes = std::max(out.leastBytes, static_cast<uint64_t>(groupSize(fields.atoms, program_.mesh.atoms())));
+    out.bytes = std::max(count(bytes, "bytes", op), out.leastBytes);
     if (detail_ == UnrollDetail::Annotations) {
       annotate(op, out);
       for (ValueId operand : op.operands)

@@ -50,6 +50,10 @@ NodeTemplate TemplateMaker::stepOf(const Stream &stream, const StreamNode &part,
   NodeTemplate node = whole;
   node.flops = share.flops;
   node.bytes = share.bytes;
+  for (NodeTemplate::Uneven &uneven : node.uneven) {
+    StepShare own = sharesOf(stream, uneven.flops, uneven.bytes)[part.number];
+    uneven = {uneven.split, own.flops, own.bytes};
+  }
   node.name += stepSuffix(stream, part.number);
   llvm::erase_if(node.nodes, [&](NodePlace place) { return isInStream(stream, place); });
   bool isLast = part.number + 1 == stream.steps();
@@ -89,6 +93,8 @@ NodeTemplate TemplateMaker::messageOf(const Stream &stream, const StreamNode &pa
   node.shift = part.shift;
   node.name = tensorName(op.operands[0]) + messageSuffix(stream, op.kind, isSend, part.number, program_.mesh);
   node.bytes = count(streams_.hopBytes(part.moved, part.number), "bytes", op);
+  if (uint32_t split = kernels_.loads.splitOf(op.operands[0]); split != ExpertLoads::kEven)
+    node.uneven.push_back({split, 0, node.bytes});
   ValueId held = isGather ? op.results[0] : op.operands[0];
   bool isOwn = isSend && isGather && (part.isFirstOf() || !stream.isRing());
   if (isOwn)

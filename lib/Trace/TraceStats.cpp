@@ -88,6 +88,12 @@ void TraceStats::add(const DecodedNode &node) {
         ++rank.untimed;
     }
   }
+  std::optional<uint64_t> trueBytes = node.number("stg.true_bytes"), paddedBytes = node.number("stg.padded_bytes");
+  if (isComm && (trueBytes || paddedBytes)) {
+    ++uneven_.nodes;
+    uneven_.trueBytes += trueBytes.value_or(bytes);
+    uneven_.paddedBytes += paddedBytes.value_or(bytes);
+  }
   if (node.is(EtNodeType::Coll))
     count(byCollective_[collectiveName(node.number("comm_type").value_or(UINT64_MAX))]);
 }

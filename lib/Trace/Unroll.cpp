@@ -1,5 +1,6 @@
 //===- Unroll.cpp - a program to the nodes of its ranks ---------------------===//
 #include "stg/Trace/Unroll.h"
+#include "ClassLoads.h"
 #include "RankUnroller.h"
 #include "stg/Analysis/Communication.h"
 #include "stg/Analysis/Cost.h"
@@ -25,8 +26,7 @@ public:
     if (!makeTemplates(stats, diags))
       return false;
     plan_.origins.emplace(program, plan_.templates);
-    for (uint32_t i = 0; i < pipelineRanks(program); ++i)
-      plan_.firstRanks.push_back(firstRankOf(program, i));
+    plan_.classes.emplace(program, loadAtomsOf(program, plan_.templates));
     if (program.pipeline) {
       plan_.messages.emplace(program, plan_.templates, *plan_.origins);
       plan_.firstUnits = program.pipeline->firstUnits;
@@ -39,7 +39,7 @@ public:
     return true;
   }
 
-  uint32_t classes() const override { return static_cast<uint32_t>(plan_.lists.size()); }
+  const RankClasses &rankClasses() const override { return *plan_.classes; }
   void run(uint32_t rankClass, llvm::function_ref<void(const TraceNode &)> consume) const override {
     unrollRank(plan_, rankClass, consume);
   }
@@ -147,17 +147,7 @@ private:
 
 } // namespace
 
-uint32_t firstRankOf(const Program &program, uint32_t rankClass) {
-  if (!program.pipeline)
-    return 0;
-  std::vector<MeshAtom> atoms = program.mesh.atoms();
-  int64_t rank = 0;
-  for (uint32_t atom : llvm::reverse(program.pipeline->atoms)) {
-    rank += rankClass % atoms[atom].size * atoms[atom].stride;
-    rankClass = static_cast<uint32_t>(rankClass / atoms[atom].size);
-  }
-  return static_cast<uint32_t>(rank);
-}
+uint32_t firstRankOf(const Program &program, uint32_t place) { return RankClasses(program).firstRank(place); }
 
 std::unique_ptr<Unroller> Unroller::create(const Program &program, const ProcessGroups &groups,
                                            const UnrollOptions &options, PassStats &stats, Diagnostics &diags) {
@@ -175,18 +165,6 @@ Outcome unroll(const Program &program, const ProcessGroups &groups, const Unroll
     return Outcome::Failed;
   unroller->run(rankClass, consume);
   return Outcome::Done;
-}
-
-bundle::RankSet ranksOf(const Program &program, uint32_t rankClass) {
-  AtomList others;
-  for (uint32_t atom = 0; atom < program.mesh.atoms().size(); ++atom)
-    if (!program.pipeline || !llvm::is_contained(program.pipeline->atoms, atom))
-      others.push_back(atom);
-  return {.first = firstRankOf(program, rankClass), .spans = digitsOf(others, program.mesh)};
-}
-
-std::vector<bundle::Digit> classDigits(const Program &program) {
-  return program.pipeline ? digitsOf(program.pipeline->atoms, program.mesh) : std::vector<bundle::Digit>();
 }
 
 } // namespace stg

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "stg/Analysis/ExpertLoads.h"
 #include "stg/Trace/ProcessGroups.h"
 #include "stg/Trace/Unroll.h"
 #include <array>
@@ -52,6 +53,8 @@ struct TensorTemplate {
   /// Path inside the unit, of results of nodes; no two of a body have one.
   std::string name;
   uint64_t bytes = 0;
+  /// Of tokens at experts: how their number differs from rank to rank.
+  uint32_t split = ExpertLoads::kEven;
 };
 
 struct NodeTemplate {
@@ -65,6 +68,19 @@ struct NodeTemplate {
   llvm::StringRef opType;
   uint64_t flops = 0;
   uint64_t bytes = 0;
+  /// What a reader needs.
+  uint64_t leastBytes = 1;
+  /// What of the operations and bytes follows the tokens that the experts of a rank get.
+  struct Uneven {
+    uint32_t split = ExpertLoads::kEven;
+    uint64_t flops = 0, bytes = 0;
+  };
+  llvm::SmallVector<Uneven, 1> uneven;
+  /// A collective between ranks that get different numbers of tokens.
+  std::optional<ExpertExchange> exchange;
+  /// It is written as messages; its axes then are no part of its name.
+  bool isMessages = false;
+  std::string axes;
   TraceCollective collective = TraceCollective::AllReduce;
   uint32_t groupKind = 0;
   /// Of messages inside a group: as in TraceNode; of a receive, the send whose tag it has.
@@ -102,6 +118,7 @@ struct BodyTemplate {
   std::vector<NodePlace> backward;
   /// One per output of the body.
   std::vector<TensorTemplate> outputs;
+  ExpertLoads loads;
 
   const std::vector<NodeTemplate> &of(Phase phase) const { return nodes[static_cast<size_t>(phase)]; }
   const NodeTemplate &at(NodePlace place) const { return of(place.phase)[place.index]; }

@@ -17,11 +17,18 @@
 #define STG_ANALYSIS_KERNELS_H
 
 #include "stg/Analysis/Cost.h"
+#include "stg/Analysis/ExpertLoads.h"
 
 namespace stg {
 
 /// Ops that move nothing: the result is another form of the operand, which readers take from where that one is.
 bool isLookedThrough(OpKind kind);
+
+/// What of a kernel's cost follows the tokens that the experts of a rank get: part of the even figures.
+struct UnevenCost {
+  uint32_t split = ExpertLoads::kEven;
+  DimExpr flops, bytes;
+};
 
 struct Kernel {
   /// In the order of the body; the last one with a result gives the kernel its name.
@@ -39,6 +46,7 @@ struct Kernel {
   OpCost flops;
   /// Read plus written.
   DimExpr bytes;
+  llvm::SmallVector<UnevenCost, 1> uneven;
 };
 
 /// The kernels of one body.
@@ -63,6 +71,7 @@ struct BodyKernels {
   std::vector<uint32_t> stepOfOp;
   /// Per value: what it is a view of, or itself.
   std::vector<ValueId> source;
+  ExpertLoads loads;
 
   /// The kernel that computes `value` (through views), or kNone for slots, constants, iotas and what a collective
   /// or a transfer makes.

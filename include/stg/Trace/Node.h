@@ -70,6 +70,10 @@ struct TraceNode {
   /// (of an all-gather, the shard that this rank contributes; of a send or receive, the message).
   uint64_t bytes = 0;
 
+  /// Where parts between ranks are uneven, 0 elsewhere. A collective pads them: bytes that this rank has to give. A
+  /// message does not: bytes of the largest part between two ranks.
+  uint64_t trueBytes = 0, paddedBytes = 0;
+
   TraceCollective collective = TraceCollective::AllReduce;
   /// Collectives: id of the process group, 1 or more, of rank 0 where all ranks run this program; and its kind
   /// (ProcessGroups), from which other ranks have theirs.
@@ -102,6 +106,8 @@ struct TraceMetadata {
   /// (g - 1) % groupStride. Empty without groups.
   std::string groupKinds;
   uint32_t groupStride = 1;
+  /// `zipf(s=1.2, seed=7)`, and how uneven all-to-alls are written (`pad`, `p2p`); empty where loads are even.
+  std::string routing, unevenExchange;
   /// Hash of the program, in hexadecimal.
   std::string programHash;
 };

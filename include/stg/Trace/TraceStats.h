@@ -46,6 +46,12 @@ struct CommunicationKind {
   auto operator<=>(const CommunicationKind &) const = default;
 };
 
+/// Collectives and sends with uneven parts (`stg.true_bytes`, `stg.padded_bytes`).
+struct UnevenTotals {
+  uint64_t nodes = 0;
+  TraceSum trueBytes = 0, paddedBytes = 0;
+};
+
 /// Ranks that do as much in the same ways.
 struct RankClass {
   /// Ascending.
@@ -70,6 +76,7 @@ public:
   const std::map<std::string, NodeTotals> &byOp() const { return byOp_; }
   /// Collectives, by name.
   const std::map<std::string, NodeTotals> &byCollective() const { return byCollective_; }
+  const UnevenTotals &uneven() const { return uneven_; }
   const std::vector<RankTotals> &ranks() const { return ranks_; }
   /// In order of their first ranks.
   const std::vector<RankClass> &classes() const { return classes_; }
@@ -87,6 +94,7 @@ private:
   std::vector<std::string> groupKinds_;
   uint64_t groupStride_ = 1;
   std::map<std::string, NodeTotals> byType_, byOp_, byCollective_;
+  UnevenTotals uneven_;
   std::vector<RankTotals> ranks_;
 };
 

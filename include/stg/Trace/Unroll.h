@@ -12,11 +12,13 @@
 //          receives from each rank; one of the loads from the host and one of the stores. Nothing else, so that what
 //          may overlap does. An overlapped pair of actions is one sequence: their nodes take turns in proportion to
 //          their numbers.
+//          Where loads of experts are uneven (Analysis/ExpertLoads.h), costs are those of the class. An all-to-all
+//          between experts then is a collective with equal parts, or messages: receives and sends, nearest peers first.
 // Keeps    names, operations and bytes of the kernels (Analysis/Kernels.h). A kernel without operations gets 1, because
 //          readers divide by them; a node without dependencies gets enough bytes to last 1 ns (docs/traces.md).
 // Refuses  E511 OffloadTarget, E751 NothingToTrace, E752 CountTooLarge. Warns W753 GroupTagsCollide.
 // Cost     an op is visited once per body; a unit costs its nodes and slots, an action its nodes and messages.
-// Tests    unittests/Trace/UnrollTest, TrainStepTest, PipelineTraceTest
+// Tests    unittests/Trace/UnrollTest, TrainStepTest, PipelineTraceTest, test/Trace/routing*
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -27,6 +29,7 @@
 #include "stg/Trace/CheckTrace.h"
 #include "stg/Trace/Node.h"
 #include "stg/Trace/ProcessGroups.h"
+#include "stg/Trace/RankClasses.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <memory>
 
@@ -40,8 +43,7 @@ struct UnrollOptions {
   TraceTarget target = TraceTarget::AstraSim;
 };
 
-/// The nodes of all classes of ranks. Ranks of a class have the same nodes, in groups and with peers of their own. A
-/// class is a place in the pipeline; without one there is one class.
+/// The nodes of all classes of ranks.
 class Unroller {
 public:
   /// `groups` are those of the program. Nothing on failure. All arguments outlive it.
@@ -49,7 +51,8 @@ public:
                                           const UnrollOptions &options, PassStats &stats, Diagnostics &diags);
   virtual ~Unroller() = default;
 
-  virtual uint32_t classes() const = 0;
+  virtual const RankClasses &rankClasses() const = 0;
+  uint32_t classes() const { return rankClasses().count(); }
   /// Calls `consume` for each node of a step on the first rank of the class; what the node refers to is gone when
   /// `consume` returns. May be called for several classes at once, from several threads.
   virtual void run(uint32_t rankClass, llvm::function_ref<void(const TraceNode &)> consume) const = 0;
@@ -60,9 +63,7 @@ Outcome unroll(const Program &program, const ProcessGroups &groups, const Unroll
                llvm::function_ref<void(const TraceNode &)> consume, PassStats &stats, Diagnostics &diags,
                uint32_t rankClass = 0);
 
-uint32_t firstRankOf(const Program &program, uint32_t rankClass);
-bundle::RankSet ranksOf(const Program &program, uint32_t rankClass);
-/// The coordinates that make up the number of a rank's class.
-std::vector<bundle::Digit> classDigits(const Program &program);
+/// At a place of the pipeline.
+uint32_t firstRankOf(const Program &program, uint32_t place);
 
 } // namespace stg
