@@ -33,11 +33,11 @@ def main():
     even, uneven = read(sys.argv[1]), read(sys.argv[2])
     assert even.keys() == uneven.keys()
 
-    # Each kernel rounds up on each rank.
+    # Each kernel rounds up on each rank, to 1 where it has nothing to do; a few have one name.
     sums = [sum((operations(nodes) for nodes in ranks.values()), collections.Counter()) for ranks in (even, uneven)]
     assert sums[0].keys() == sums[1].keys()
     for name, total in sums[0].items():
-        assert total <= sums[1][name] + len(even) and sums[1][name] <= total + len(even), (name, total, sums[1][name])
+        assert abs(total - sums[1][name]) <= 4 * len(even), (name, total, sums[1][name])
     own = {rank: operations(nodes) for rank, nodes in uneven.items()}
     differing = {name for name in sums[1] if len({ops[name] for ops in own.values() if name in ops}) > 1}
     assert differing and all(".experts." in name or ".ye" in name or "dxe" in name for name in differing), differing
