@@ -69,11 +69,10 @@ private:
 
   bool readHeader(StringRef row) {
     auto cells = cellsOf(row);
-    for (StringRef cell : cells)
-      if (!cell.empty() && cell != "expert" && cell != "tokens")
-        return fails(cell, "there is no column `" + cell.str() + "`: the columns are `expert,tokens`");
-    if (cells.size() != 2 || cells[0] != "expert" || cells[1] != "tokens")
+    if (cells.size() < 2 || cells[0] != "expert" || cells[1] != "tokens")
       return fails(row, "the first line is `expert,tokens`");
+    if (cells.size() > 2)
+      return fails(cells[2], "there is no column `" + cells[2].str() + "`: the columns are `expert,tokens`");
     return true;
   }
 
