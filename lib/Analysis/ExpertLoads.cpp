@@ -109,11 +109,16 @@ void ExpertLoads::addFamily(const Program &program, const Body &body, const Op &
   });
   if (isKnown || family.count == 0 || family.capacity == 0)
     return;
-  // Ranks between which the slots are split as their tokens are.
+  // Ranks between which the slots are split as their tokens are. Whole numbers only say how many tokens come.
+  bool holdsTokens = false;
   for (llvm::ArrayRef<ValueId> values : {llvm::ArrayRef(op.operands), llvm::ArrayRef(op.results)})
     for (ValueId id : values)
-      if (const Value &value = body.value(id); value.layout && value.type->has(slots.name))
+      if (const Value &value = body.value(id); value.layout && value.type->has(slots.name)) {
         family.senders = groupSize(value.layout->atomsOn(slots.name), atoms_);
+        holdsTokens |= isFloat(value.type->element);
+      }
+  if (!holdsTokens)
+    return;
   family.sent = static_cast<int64_t>(dividedUp(sizeOf(carrying->sent), family.senders));
   family.slotsPerSender = static_cast<int64_t>(dividedUp(family.capacity, family.senders));
   std::vector<uint64_t> loads = loadsOf(program.routing, static_cast<size_t>(family.count));
