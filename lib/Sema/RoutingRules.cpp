@@ -180,7 +180,9 @@ Routing RoutingEvaluator::evaluate(const ast::WorkRouting &rule, Scope &scope) {
   const ast::Config &config = rule.config;
   std::optional<RoutingKind> kind = routingKindFrom(config.name.text);
   auto refuse = [&](SourceRange where, StringRef reason) {
-    diags_.report(where, diag::RoutingNotYet{.routing = sources_.text(where), .reason = reason});
+    refusals_.push_back([where, reason, text = sources_.text(where)](Diagnostics &diags) {
+      diags.report(where, diag::RoutingNotYet{.routing = text, .reason = reason});
+    });
     return routing;
   };
   if (!kind)

@@ -9,8 +9,12 @@ namespace stg {
 /// Evaluates `routing zipf(s = 1.2, seed = 7)`. What is wrong is reported; the routing then is even.
 class RoutingEvaluator {
 public:
-  RoutingEvaluator(Elaborator &elaborator, SourceManager &sources, Diagnostics &diags, IRContext &context)
-      : elaborator_(elaborator), sources_(sources), diags_(diags), context_(context) {}
+  using Refusals = std::vector<std::function<void(Diagnostics &)>>;
+
+  /// What is not supported goes to `refusals`, to be reported when all else has been checked.
+  RoutingEvaluator(Elaborator &elaborator, SourceManager &sources, Diagnostics &diags, IRContext &context,
+                   Refusals &refusals)
+      : elaborator_(elaborator), sources_(sources), diags_(diags), context_(context), refusals_(refusals) {}
 
   Routing evaluate(const ast::WorkRouting &rule, Scope &scope);
 
@@ -25,6 +29,7 @@ private:
   SourceManager &sources_;
   Diagnostics &diags_;
   IRContext &context_;
+  Refusals &refusals_;
 };
 
 /// Whether the routing fits the experts of the elaborated model (E640, E648).

@@ -374,8 +374,8 @@ bool WorkloadResolver::resolve(NamedItem workload, llvm::ArrayRef<CommandLineSet
       break;
     }
     case ast::WorkItemKind::Routing:
-      request.routing =
-          RoutingEvaluator(elaborator_, sources_, diags_, context_).evaluate(*cast<ast::WorkRouting>(item), scope);
+      request.routing = RoutingEvaluator(elaborator_, sources_, diags_, context_, request.refusals)
+                            .evaluate(*cast<ast::WorkRouting>(item), scope);
       break;
     case ast::WorkItemKind::Set: {
       auto *set = cast<ast::WorkSet>(item);
