@@ -10,7 +10,7 @@ namespace {
 class LongRank : public Unroller {
 public:
   explicit LongRank(uint64_t nodes) : nodes_(nodes) {}
-  uint32_t classes() const override { return 1; }
+  const RankClasses &rankClasses() const override { return classes_; }
   void run(uint32_t, llvm::function_ref<void(const TraceNode &)> consume) const override {
     for (uint64_t id = 1; id <= nodes_; ++id) {
       TraceNode node{.id = id, .name = "F0:blocks[7].attn.q", .bytes = 8 + id % 3};
@@ -33,6 +33,8 @@ public:
 
 private:
   uint64_t nodes_;
+  Program program_{std::make_shared<IRContext>()};
+  RankClasses classes_{program_}; ///< one
 };
 
 TraceMetadata metadata() { return {.compilerVersion = "1", .rank = 6, .worldSize = 16, .mesh = "pp 2 x dp 8"}; }
