@@ -1,9 +1,9 @@
 //===- TwoLevel.cpp -----------------------------------------------------------===//
 #include "TwoLevel.h"
+#include "OpWriter.h"
 #include "stg/IR/LayoutOps.h"
 #include "stg/Sharding/Assign.h"
 #include "stg/Sharding/Conversion.h"
-#include "llvm/ADT/StringSet.h"
 
 namespace stg {
 
@@ -12,10 +12,8 @@ namespace {
 class LevelSplitter {
 public:
   LevelSplitter(Program &program, Body &body, std::string path, std::vector<bool> &used)
-      : program_(program), body_(body), path_(std::move(path)), used_(used), atoms_(program.mesh.atoms()) {
-    for (const Value &value : body.values)
-      if (value.name)
-        names_.insert(program.text(value.name));
+      : program_(program), body_(body), writer_(*program.context, body), path_(std::move(path)), used_(used),
+        atoms_(program.mesh.atoms()) {
     readers_.resize(body.values.size());
     for (uint32_t i = 0; i < body.ops.size(); ++i)
       for (ValueId operand : body.ops[i].operands)
@@ -33,7 +31,7 @@ public:
       if (splits[i])
         pushBoth(std::move(ops[i]), *splits[i]);
       else
-        push(std::move(ops[i]));
+        writer_.push(std::move(ops[i]));
   }
 
 private:
@@ -92,41 +90,19 @@ private:
     second.get<CollectiveFields>().atoms = split.second;
     for (size_t i = 0; i < op.results.size(); ++i) {
       const Layout &from = *body_.value(op.operands[i]).layout;
-      op.results[i] = between(second.results[i], *layoutAfter(op.kind, op.get<CollectiveFields>(), from));
+      op.results[i] = writer_.between(second.results[i], *layoutAfter(op.kind, op.get<CollectiveFields>(), from));
       second.operands[i] = op.results[i];
     }
-    push(std::move(op));
-    push(std::move(second));
-  }
-
-  void push(Op op) {
-    OpId id(static_cast<uint32_t>(body_.ops.size()));
-    for (ValueId result : op.results)
-      body_.values[result.index].def = id;
-    body_.ops.push_back(std::move(op));
-  }
-
-  ValueId between(ValueId last, const Layout &layout) {
-    Value value = body_.value(last);
-    value.layout = layout;
-    std::string base = value.name ? program_.text(value.name).split('\'').first.str() : std::string();
-    for (unsigned n = 2; value.name; ++n) {
-      std::string text = base + "'" + std::to_string(n);
-      if (!names_.insert(text).second)
-        continue;
-      value.name = program_.context->name(text);
-      break;
-    }
-    body_.values.push_back(std::move(value));
-    return ValueId(static_cast<uint32_t>(body_.values.size() - 1));
+    writer_.push(std::move(op));
+    writer_.push(std::move(second));
   }
 
   Program &program_;
   Body &body_;
+  OpWriter writer_;
   std::string path_;
   std::vector<bool> &used_; ///< by rule
   std::vector<MeshAtom> atoms_;
-  llvm::StringSet<> names_;
   std::vector<llvm::SmallVector<OpId, 2>> readers_; ///< by value
 };
 
