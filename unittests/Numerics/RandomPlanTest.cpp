@@ -55,7 +55,7 @@ void tryPlans(uint64_t count, Rest rest, Cut cut = Cut::Never) {
 
 // With sanitizers a program takes five times as long.
 #ifdef STG_CHECKED
-constexpr uint64_t kSplit = 100, kPadded = 30, kPipelined = 25;
+constexpr uint64_t kSplit = 100, kPadded = 30, kPipelined = 40;
 #else
 constexpr uint64_t kSplit = 500, kPadded = 100, kPipelined = 60;
 #endif
