@@ -178,7 +178,7 @@ std::vector<Tensor> arrange(const ReferenceCall &call) {
   NameId c = call.dim("c");
   for (AlignedWalk walk(order.dims, {}); !walk.done(); walk.next())
     order.at(walk.index()) = static_cast<double>(walk.index()[c]);
-  return {call.operand(0), std::move(order)};
+  return {call.operand(1), std::move(order)};
 }
 
 std::vector<Tensor> arrangeBack(const ReferenceCall &call) { return {call.operand(0)}; }

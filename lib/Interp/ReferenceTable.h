@@ -42,7 +42,8 @@ std::vector<Tensor> dispatchScores(const ReferenceCall &call);
 std::vector<Tensor> collectScores(const ReferenceCall &call);
 /// How many choices fall on each expert; all in the first place that is held of p.
 std::vector<Tensor> expertCounts(const ReferenceCall &call);
-/// The operand, and places in order: how slots of an expert stand does not matter.
+/// The tokens, and places in order: how slots of an expert stand does not matter. Counts come first, as ranks need
+/// them.
 std::vector<Tensor> arrange(const ReferenceCall &call);
 std::vector<Tensor> arrangeBack(const ReferenceCall &call);
 /// Quintic Newton-Schulz iteration towards the nearest orthogonal matrix (Jordan et al. 2024).
