@@ -71,7 +71,7 @@ private:
       op = &body_.op(body_.value(op->operands[0]).def);
     if (matches(rule.scopes, scopeOf(program_, path_, *op)))
       return true;
-    return isBackward(op->part) && op->kind == OpKind::Map &&
+    return isBackward(op->part) && op->kind == OpKind::Map && op->get<MapFields>().fn == MapFn::Add &&
            llvm::any_of(op->operands, [&](ValueId operand) { return isMadeIn(operand, rule); });
   }
 
